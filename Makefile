@@ -11,8 +11,8 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 py
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 # Python that is linted and type-checked.
-CODE := $(wildcard gradviz tests benchmarks conftest.py hatch_build.py notebooks/*.py)
-LESSONS := $(wildcard notebooks/*.ipynb)
+CODE := $(wildcard gradviz gradviz_pytest gradviz_run tests benchmarks conftest.py hatch_build.py notebooks/*.py)
+LESSONS := $(wildcard notebooks/*.ipynb notebooks/answers/*.ipynb notebooks/howto/*.ipynb)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
   --nbval-sanitize-with $(firstword $(wildcard gradviz/sanitize.cfg notebooks/sanitize.cfg))
 # "there" when the front end can be built and tested.
@@ -24,7 +24,7 @@ PYTEST_ARGS ?=
 WORKERS ?= logical
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What goes on to bench, as in BENCH_ARGS="--only peers --page docs/large_models.md".
-BENCH_ARGS ?=
+BENCH_ARGS ?= --plot build/growth.svg
 # Pythons of test-versions, as in PYTHONS="3.13 3.14"; all if empty.
 PYTHONS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -80,7 +80,11 @@ test-lessons: env
 
 .PHONY: test-exhaustive
 test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again (minutes)
-	$(RUN) pytest -rs -m "opdb_all or deepest or exhaustive" tests/truth tests/capture tests/analysis tests/lessons tests/browser
+	$(RUN) pytest -rs -m "opdb_all or deepest or exhaustive" --durations=40 $(SHARED) $(PYTEST_ARGS)
+
+.PHONY: test-played
+test-played: env  ## every lesson played by a learner in Chromium: wrong answers, hints, right ones (minutes)
+	$(RUN) pytest -rs -m played --durations=20 -n $(WORKERS) tests/browser/test_lessons_played.py tests/browser/test_inventory_played.py $(PYTEST_ARGS)
 
 .PHONY: test-accelerator
 test-accelerator: env  ## tests and lessons with tensors on CUDA: a GPU, or a stand-in that g++ compiles (minutes)
@@ -129,7 +133,7 @@ endif
 
 .PHONY: bench
 bench: .venv-bench/.installed  ## measure against the bare walk, torchviz, torchview and torchlens
-	.venv-bench/bin/python -m benchmarks --plot build/growth.svg $(BENCH_ARGS)
+	.venv-bench/bin/python -m benchmarks $(BENCH_ARGS)
 
 # ------------------------------------------------------- things that are made
 

@@ -16,7 +16,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 PICTURE = re.compile(r'<img src="(?P<path>[^":]+)" alt="(?P<alt>[^"]*)"')
 LINK = re.compile(r"\[(?P<text>[^]]+)\]\((?P<path>[^):#]+)\)")
 
-BUNDLE = ("widget.js", "widget.css")
+BUNDLE = ("widget.js", "widget.css", "page.js", "page.css", "deck.js", "deck.css")
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
@@ -31,8 +31,9 @@ class CustomBuildHook(BuildHookInterface[Any]):
             return
         notebooks = Path(self.root, "notebooks")
         lessons = {
-            str(path): f"gradviz/_lessons/{path.name}"
-            for path in sorted([*notebooks.glob("*.ipynb"), *notebooks.glob("lesson_tools.py")])
+            str(path): f"gradviz/_lessons/{path.relative_to(notebooks).as_posix()}"
+            for pattern in ("*.ipynb", "howto/*.ipynb")
+            for path in sorted(notebooks.glob(pattern))
         }
         # An editable install finds the lessons in the checkout.
         build_data["force_include"].update(lessons)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -50,23 +53,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write the numbers here")
     parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the growth (scale) here")
     parser.add_argument("--page", type=Path, metavar="PATH", help="put the table of peers here")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=min(2, os.cpu_count() or 1),
+        help="processes side by side (peers and scale); 2 if there are as many processors",
+    )
     options = parser.parse_args(arguments)
     chosen = options.only or [n for n in SECTIONS if not (options.quick and n in NOT_QUICK)]
     found: dict[str, Any] = {"machine": report.machine()}
     print(", ".join(f"{key}: {value}" for key, value in found["machine"].items()), flush=True)
     for name in chosen:
         section = SECTIONS[name]
-        found[name] = section.run(options.quick)
+        workers = (options.workers,) if section in (peers, scale) else ()
+        found[name] = section.run(options.quick, *workers)
         for table in section.tables(found[name]):
             print(f"\n{table}", flush=True)
-    if options.plot and "scale" in found:
-        options.plot.parent.mkdir(parents=True, exist_ok=True)
-        options.plot.write_text(scale.growth(found["scale"]), encoding="utf-8")
-        print(f"\ngrowth: {options.plot}")
-    if options.page and "peers" in found:
-        peers.write_page(options.page, found["peers"])
+        if section is scale and options.plot:
+            _draw(options.plot, found[name])
+        if section is peers and options.page:
+            given = shlex.join(sys.argv[1:] if arguments is None else arguments)
+            how = f"`make bench BENCH_ARGS={shlex.quote(given)}` with {report.versions()}."
+            peers.write_page(options.page, found[name], how, options.plot)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _draw(path: Path, results: list[dict[str, Any]]) -> None:
+    """Draw the growth, if anything was measured."""
+    if drawn := scale.growth(results):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(drawn, encoding="utf-8")
+        print(f"\ngrowth: {path}")
 
 
 if __name__ == "__main__":

@@ -21,21 +21,18 @@ from torch import Tensor
 import gradviz
 from benchmarks.contenders import bare, lift_recursion_limit
 from benchmarks.graphs import CALLED, Calls
-from benchmarks.processes import Crash, in_process, most_resident
+from benchmarks.processes import LARGEST, Crash, beside, in_process, most_resident
 from benchmarks.report import Table
 
-CASES: Sequence[tuple[str, int]] = (
-    ("MLP", 8),
-    ("GPT", 2),
-    ("GPT", 12),
-    ("GPT", 96),
-    ("RNN", 500),
-    ("chain", 1_000),
-    ("chain", 10_000),
-    ("chain", 1_000_000),
+Cases = Sequence[tuple[str, tuple[int, ...]]]
+CASES: Cases = (
+    ("MLP", (8,)),
+    ("GPT", (2, 12, 96)),
+    ("RNN", (500,)),
+    ("chain", (1_000, 10_000, 1_000_000)),
 )
-QUICK: Sequence[tuple[str, int]] = (("MLP", 2),)
-LONGEST: Final = 120.0
+QUICK: Cases = (("MLP", (2,)),)
+LONGEST: Final = 60.0
 """Seconds that one look may take."""
 BEGIN: Final = "<!-- beside other tools: begin -->\n"
 END: Final = "<!-- beside other tools: end -->\n"
@@ -102,20 +99,35 @@ LOOKS: dict[str, tuple[Callable[[Calls, Tensor, Tensor], Save | None], str]] = {
 """How each is called, and the package that it needs."""
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
-    """Let everybody look at every model."""
-    results = []
-    for name, size in QUICK if quick else CASES:
-        for peer, (_, package) in LOOKS.items():
-            start = time.perf_counter()
-            if package and importlib.util.find_spec(package) is None:
-                answer: Any = {"failed": "not installed"}
-            else:
-                answer = in_process("peers", "look", name, size, peer, longest=LONGEST)
-            found = {"failed": answer.text} if isinstance(answer, Crash) else answer
-            results.append({"graph": name, "size": size, "peer": peer, **found})
-            took = time.perf_counter() - start
-            print(f"{peer} on {name} {size:,}: {took:.0f} s", file=sys.stderr, flush=True)
+def run(quick: bool, workers: int = 1) -> list[dict[str, Any]]:
+    """Let everybody look at every model, those of one kind by rising size."""
+    cases = QUICK if quick else CASES
+    every = [(name, sizes, peer) for name, sizes in cases for peer in LOOKS]
+    found = {
+        (one["graph"], one["size"], one["peer"]): one
+        for results in beside(_looks, every, workers)
+        for one in results
+    }
+    return [found[name, size, peer] for name, sizes in cases for size in sizes for peer in LOOKS]
+
+
+def _looks(case: tuple[str, tuple[int, ...], str]) -> list[dict[str, Any]]:
+    """What one of them says of one kind of model; after a failure larger ones are not tried."""
+    name, sizes, peer = case
+    _, package = LOOKS[peer]
+    results: list[dict[str, Any]] = []
+    for size in sizes:
+        start = time.perf_counter()
+        if package and importlib.util.find_spec(package) is None:
+            answer: Any = {"failed": "not installed"}
+        elif results and "failed" in results[-1]:
+            answer = {"failed": "not tried: failed on a smaller one"}
+        else:
+            answer = in_process("peers", "look", name, size, peer, longest=LONGEST)
+        found = {"failed": answer.text} if isinstance(answer, Crash) else answer
+        results.append({"graph": name, "size": size, "peer": peer, **found})
+        took = time.perf_counter() - start
+        print(f"{peer} on {name} {size:,}: {took:.0f} s", file=sys.stderr, flush=True)
     return results
 
 
@@ -185,17 +197,30 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
     return [Table("Beside other tools, on the same models", columns, rows, (remark,))]
 
 
-def write_page(path: Path, results: list[dict[str, Any]]) -> None:
-    """Put the table into a page of the documentation, where there was one."""
+def write_page(
+    path: Path, results: list[dict[str, Any]], how: str, plot: Path | None = None
+) -> None:
+    """Put the table into a page of the documentation, where there was one.
+
+    Args:
+        path: The page.
+        results: What :func:`run` found.
+        how: The command and the versions.
+        plot: A picture of the growth, shown if it is beside the page.
+    """
     head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     tail = rest.partition(END)[2]
-    path.write_text(f"{head}{BEGIN}{_markdown(results)}{END}{tail}", encoding="utf-8")
+    limits = f"Each look may take {LONGEST:.0f} s and, on Linux, {LARGEST >> 30} GiB."
+    text = f"{how} {limits}\n\n{_markdown(results)}"
+    if plot is not None and plot.parent.resolve() == path.parent.resolve():
+        text += f"\n![Seconds from a thousand nodes to a million]({plot.name})\n"
+    path.write_text(f"{head}{BEGIN}{text}{END}{tail}", encoding="utf-8")
 
 
 def _markdown(results: list[dict[str, Any]]) -> str:
     """The same table with ratios in place of seconds."""
     (table,) = tables(results)
     wanted = [table.columns.index(name) for name in COLUMNS]
-    rows = [[row[place] for place in wanted] for row in table.rows]
+    rows = [[row[place].replace("|", "\\|") for place in wanted] for row in table.rows]
     lines = [list(COLUMNS.values()), ["---"] * len(COLUMNS), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

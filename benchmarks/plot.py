@@ -11,6 +11,8 @@ Curves = Mapping[str, Sequence[tuple[float, float]]]
 WIDTH: Final = 720
 HEIGHT: Final = 480
 LEFT, RIGHT, TOP, BOTTOM = 70, 130, 40, 50
+LINE: Final = 14
+"""From one name to the next below it."""
 COLOURS: Final = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee",
     "#aa3377", "#222222", "#bb5500", "#777777", "#009988",
@@ -48,13 +50,16 @@ def curves_svg(title: str, across: str, up: str, curves: Curves) -> str:
     parts += [_text((WIDTH - RIGHT + LEFT) / 2, HEIGHT - 12, across, "middle")]
     parts += [_text(12, TOP - 12, up)]
     parts += [_linear(at, low_x, high_x, low_y, high_y)]
-    ends: list[float] = []
+    ends: list[tuple[float, str, str]] = []
     for (name, curve), colour in zip(curves.items(), COLOURS * len(curves)):
         placed = [at(x, y) for x, y in sorted(curve)]
         parts += [_line(placed, colour, 2)]
         parts += [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in placed]
-        ends.append(_free(placed[-1][1] + 4, ends))
-        parts += [_text(WIDTH - RIGHT + 10, ends[-1], name, colour=colour)]
+        ends.append((placed[-1][1], name, colour))
+    below = 0.0
+    for end, name, colour in sorted(ends):  # names are in the order in which the curves end
+        below = max(end + 4, below + LINE)
+        parts += [_text(WIDTH - RIGHT + 10, below, name, colour=colour)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">'
@@ -79,12 +84,6 @@ def _linear(
     ends = [(10.0**low_x, 10.0**low_y), (10.0 ** (low_x + power), 10.0 ** (low_y + power))]
     placed = [at(x, y) for x, y in ends]
     return _line(placed, "#999999", 1, 'stroke-dasharray="4 4"')
-
-
-def _free(wanted: float, taken: Sequence[float]) -> float:
-    """A height for a word that is not in the way of those that are there."""
-    tried = [wanted + step * sign for step in range(0, HEIGHT, 2) for sign in (1, -1)]
-    return next(y for y in tried if all(abs(y - other) >= 14 for other in taken))
 
 
 def _line(points: Sequence[tuple[float, float]], colour: str, width: int, more: str = "") -> str:

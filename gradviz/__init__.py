@@ -15,6 +15,7 @@ from gradviz.capture.autograd import torch_release as _release  # noqa: F401  # 
 from gradviz.model import (
     Audit,
     Cause,
+    CheckFailed,
     CodeLine,
     Comparison,
     Difference,
@@ -47,11 +48,15 @@ from gradviz.model.presentation import Presentation as _Presentation
 from gradviz.model.presentation import use as _use
 
 if TYPE_CHECKING:
-    from gradviz.api import audit, compare, memory, show
+    from gradviz import check
+    from gradviz.api import audit, compare, gradient_flow, memory, show
     from gradviz.explaining import explain
     from gradviz.reading import record, snapshot
     from gradviz.teach.expected_error import expect_error
     from gradviz.teach.explorer import explore
+    from gradviz.teach.predict.predict import predict
+    from gradviz.teach.repair.repair import hint, repair
+    from gradviz.torchviz_call import make_dot
 
 _MODULES = {
     "audit": "gradviz.api",
@@ -59,8 +64,13 @@ _MODULES = {
     "expect_error": "gradviz.teach.expected_error",
     "explain": "gradviz.explaining",
     "explore": "gradviz.teach.explorer",
+    "gradient_flow": "gradviz.api",
+    "hint": "gradviz.teach.repair.repair",
+    "make_dot": "gradviz.torchviz_call",
     "memory": "gradviz.api",
+    "predict": "gradviz.teach.predict.predict",
     "record": "gradviz.reading",
+    "repair": "gradviz.teach.repair.repair",
     "show": "gradviz.api",
     "snapshot": "gradviz.reading",
 }
@@ -69,6 +79,8 @@ so that ipywidgets and whatever else takes time to load is loaded when something
 
 
 def __getattr__(name: str) -> Any:
+    if name == "check":
+        return _import_module("gradviz.check")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(_import_module(_MODULES[name]), name)
@@ -106,6 +118,7 @@ def unload_ipython_extension(shell: object) -> None:
 __all__ = [
     "Audit",
     "Cause",
+    "CheckFailed",
     "CodeLine",
     "Comparison",
     "Difference",
@@ -135,12 +148,18 @@ __all__ = [
     "ValueSummary",
     "__version__",
     "audit",
+    "check",
     "compare",
     "expect_error",
     "explain",
     "explore",
+    "gradient_flow",
+    "hint",
+    "make_dot",
     "memory",
+    "predict",
     "record",
+    "repair",
     "show",
     "snapshot",
 ]

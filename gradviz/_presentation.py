@@ -40,11 +40,11 @@ class FullPresentation(Presentation):
     def fold_runs(self, recording: Recording) -> tuple[FoldRun, ...]:
         return fold_runs_of(recording)
 
-    def progress_display(self) -> ProgressDisplay | None:
+    def progress_display(self, is_alone: bool) -> ProgressDisplay | None:
         # Texts are wanted without a notebook, too: then no widget is loaded.
         from gradviz.view.widgets.progress_line import progress_display
 
-        return progress_display()
+        return progress_display(is_alone)
 
     def folded_steps(self, recording: Recording) -> FoldedSteps | None:
         return folded_steps(recording)

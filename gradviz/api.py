@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from types import FrameType
 from typing import Any, Final, TypeAlias, overload
 
@@ -12,10 +13,12 @@ from torch.nn import Module
 from gradviz.analysis.audit.auditor import audit_of
 from gradviz.analysis.diff.report import comparison_of
 from gradviz.analysis.fold.folding import folding_of
+from gradviz.analysis.gradient_flow.flow import gradient_flow_of
 from gradviz.analysis.memory.count import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.audit.reader import audit_facts
 from gradviz.capture.memory import read_kept
+from gradviz.capture.modules import parameter_shapes
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import (
     Explanation,
@@ -28,14 +31,18 @@ from gradviz.model import (
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold import Fold
 from gradviz.model.progress import working
+from gradviz.view.figures.gradient_heat import heat_of
 from gradviz.view.figures.memory import figures_of
+from gradviz.view.graph.drawing import is_readable
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
 from gradviz.view.widgets.report import ReportWidget
 
-_FoldOption: TypeAlias = int | Collection[str] | Callable[[Fold], bool] | None
+_FoldOption: TypeAlias = (
+    int | Collection[str] | Mapping[str, Collection[str]] | Callable[[Fold], bool] | None
+)
 _OPTIONS: Final = (
     "names",
     "values",
@@ -105,11 +112,14 @@ def show(
             Of a graph with more than 400 nodes that is not folded the 400 nearest to it are drawn,
             instead of the first 400.
         fold: What is folded into boxes. ``None``: a graph of more than 40 nodes is folded by
-            module, and where no module is known by repeated structure, into at most 12 boxes. A
-            number: folds open that many levels deep, 0 is one box. A list of module paths,
-            ``["model.layers"]``: these are folded, all else is open. A function that is called
-            with each :class:`~gradviz.model.fold.Fold`: those are folded for which it returns
-            ``True``. ``False``: nothing, and of more than 400 nodes 400 are drawn.
+            module, and where no module is known by repeated structure, into at most 12 boxes; a
+            smaller one of modules too if its nodes are not readable on a screen at once. A number:
+            folds open that many levels deep, 0 is one box. A list of module paths,
+            ``["model.layers"]``: these are folded, all else is open, up to 400 boxes.
+            ``{"open": ["model.layers.2"]}``: these are open, with what is around them, all else
+            is folded. A function that is called with each :class:`~gradviz.model.fold.Fold`:
+            those are folded for which it returns ``True``. ``False``: nothing, and of more than
+            400 nodes 400 are drawn.
         model: The module that made the graph, if no variable leads to it: nodes are folded by its
             modules. Its parameters are not added to the picture.
         step: Step of a recording to show first: its number, counted from the end if negative
@@ -163,7 +173,8 @@ def show(
                 "show() takes one recording and nothing else; its tensors keep the names from "
                 "the time of the recording: gradviz.show(recording)"
             )
-        return Player(what[0], options, step, stops, height)
+        with working("show"):
+            return Player(what[0], options, step, stops, height)
     what = tuple(one.first if isinstance(one, Explanations) else one for one in what)
     if any(isinstance(one, Explanation) for one in what):
         if len(what) > 1 or names is not None or step is not None or stops is not None:
@@ -172,7 +183,8 @@ def show(
                 "gradviz.show(error). For other steps show its recording: "
                 "gradviz.show(error.recording, step=3)"
             )
-        return explanation_view(what[0], options, height, folding_of)
+        with working("show"):
+            return explanation_view(what[0], options, height, folding_of)
     if step is not None or stops is not None:
         raise OptionError(
             "step= and stops= need a recording; a graph has no steps: "
@@ -193,12 +205,17 @@ def show(
         return _picture(graph, options, height, fold)
     with working("show"):
         graph = snapshot_of(what, names, naming.caller(), values=values, model=model)
-        return _picture(graph, options, height, fold)
+        return _picture(graph, options, height, fold, model is not None)
 
 
-def _picture(graph: Graph, options: DrawOptions, height: int, fold: _FoldOption) -> Picture:
+def _picture(
+    graph: Graph, options: DrawOptions, height: int, fold: _FoldOption, has_model: bool = False
+) -> Picture:
     with working("show"):
-        return Picture(graph, options, height, lambda shown: folding_of(shown, fold))
+        readable = partial(is_readable, options=options)
+        return Picture(
+            graph, options, height, lambda shown: folding_of(shown, fold, readable, has_model)
+        )
 
 
 def _refuse_folds(fold: object, model: object) -> None:
@@ -353,15 +370,64 @@ def memory(
     return ReportWidget(found, figures=lambda: figures_of(found), fold=folding_of)
 
 
+def gradient_flow(recording: Recording, model: Module | None = None) -> ReportWidget:
+    """Report the gradients of a recording: their norms, and what they moved.
+
+    Shows the norm of what each backward gave each parameter, folded by module, as a table and as a
+    heat map. States which gradients are all zeros or have nan or inf, which ReLUs passed none on,
+    which norms are far apart or have grown, which steps a ``GradScaler`` skipped, and which
+    parameters never moved. A sentence says the threshold that it uses; whether something is meant
+    is for you to say. Norms are those that backward gives, before clipping, and before
+    ``GradScaler`` divides them by its scale.
+
+    Args:
+        recording: A recording of training, made by :func:`record`. It has norms unless it was made
+            with ``values=False``; for a large model ``values=True`` reads all of them.
+        model: Module whose parameters are shown, by their paths; by default all leaves that got a
+            gradient or that an optimizer has, by their names in the code.
+
+    Returns:
+        A report; ``report["fc.weight"]`` has ``norms``, ``given``, ``updates`` and ``moved`` of a
+        parameter, ``report.findings.backwards`` has the backwards with their lines. More than 12
+        rows are in blocks by module.
+
+    Raises:
+        OptionError: If ``recording`` is no recording, or ``model`` is no module.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> w = torch.tensor([3.0, 4.0], requires_grad=True)
+        >>> with gradviz.record() as recording:
+        ...     for _ in range(2):
+        ...         (w * w).sum().backward()
+        >>> gradviz.gradient_flow(recording)["w"].norms
+        (10.0, 10.0)
+    """
+    if not isinstance(recording, Recording):
+        raise OptionError(
+            f"recording is a {type(recording).__name__}, not a Recording. Make one like this: "
+            "with gradviz.record() as recording: loss.backward()"
+        )
+    if model is not None and not isinstance(model, Module):
+        raise OptionError(
+            f"model= must be an nn.Module, but is a {type(model).__name__}; without it all "
+            "parameters of the recording are shown"
+        )
+    with working("gradient_flow"):
+        found = gradient_flow_of(recording, None if model is None else parameter_shapes(model))
+        return ReportWidget(found, figures=lambda: heat_of(found))
+
+
 def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> ReportWidget:
     """Report the differences of two graphs or two recordings: sentences, a table and a picture.
 
     Matches nodes by the structure around them, and by names where several nodes fit; tensors by
     their position in the graph, and by names if they have none. Compares nodes, edges, flags,
     versions, states, hooks, values, gradients, saved tensors and shared storages; of recordings
-    also how often and in which order backward ran the nodes, and what lines with the same text
-    did. Does not compare names of variables, the lines that made a node, and facts that are known
-    of one side only. Numbers count as equal up to rounding (a relative difference of 1e-5). The
+    also the gradients that optimizers used, how often and in which order backward ran the nodes,
+    and what lines with the same text did; so two ranks of a job can be compared. Does not compare
+    names of variables, the lines that made a node, and facts that are known of one side only.
+    Numbers count as equal up to rounding (a relative difference of 1e-5). The
     picture shows the graph after, with the removed nodes beside it.
 
     Reads live tensors as :func:`snapshot` does, and changes nothing.

@@ -1,22 +1,26 @@
-"""The command ``gradviz``: opens the lessons and checks notebooks."""
+"""The command ``gradviz``: lessons, checks, pages and slides of notebooks, answers to a test."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from types import FrameType
+from typing import Any, Final, Literal
+
+from gradviz.course.copies import installed_lessons
+from gradviz.course.delivery import RECORD, UP_TO_DATE, Delivery, deliver
+from gradviz.course.lab import command as lab_command
+from gradviz.course.lab import settings_for
+from gradviz_run import run
 
 PACKAGE: Final = Path(__file__).parent
-SANITIZE: Final = PACKAGE / "sanitize.cfg"
-START: Final = "00-start.ipynb"
-CELL_TIMEOUT: Final = 120
+CELL_TIMEOUT: Final = 120.0
 """Seconds a cell may take in ``gradviz check``."""
 
 USAGE_ERROR: Final = 2
@@ -33,25 +37,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after ``gradviz``; those of this process by default.
 
     Returns:
-        Exit status: 0 for success, 1 if a notebook differs, 2 if the command cannot run.
+        Exit status: 0 for success, 1 if a notebook differs, 2 if the command cannot run or was
+        interrupted.
 
     Examples:
         >>> main(["check", "no-such-file.ipynb"])
+        FAILED  no-such-file.ipynb  0 cells
+          not checked: the file no-such-file.ipynb does not exist
         2
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["run"]:  # all that follows the script belongs to the script
+        return run(words[1:])
     # argparse would read the words after "--" as files.
     end = words.index("--") if "--" in words else len(words)
     words, rest = words[:end], words[end + 1 :]
     options, unknown = _parser().parse_known_args(words)
     if unknown:
         _parser().error(
-            f"unknown option: {' '.join(unknown)}. Put options of JupyterLab or pytest after --"
+            f"unknown option: {' '.join(unknown)}. Put options of JupyterLab after --: "
+            "gradviz lab -- --port=9999"
         )
     try:
         if options.command == "lab":
             return lab(options.dir, options.no_browser, rest)
-        return check(options.notebook, options.lax, rest)
+        if options.command == "score":
+            return score([*options.file, *map(Path, rest)])
+        notebooks = [*options.notebook, *map(Path, rest)]
+        if options.command in ("page", "slides"):
+            outputs = (options.stored, options.timeout, options.kernel)
+            return publish(options.command, notebooks, options.output, *outputs)
+        if options.figures or options.update:
+            return figures(notebooks, options)
+        return check(notebooks, options.lax, options.timeout, options.kernel, options.report)
     except CommandError as error:
         print(f"gradviz {options.command}: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -61,15 +79,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gradviz",
         description="Show the autograd graphs that PyTorch builds.",
-        epilog="examples:\n  gradviz lab\n  gradviz check notebooks/*.ipynb",
+        epilog="examples:\n  gradviz lab\n  gradviz run train.py\n"
+        "  gradviz check notebooks/*.ipynb\n  gradviz slides lecture.ipynb",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     lab_parser = commands.add_parser(
         "lab",
         help="open JupyterLab with the lessons",
-        description="Open JupyterLab with the lessons. In a checkout they are opened in place; "
-        "otherwise they are copied into a folder first. Existing files are kept.",
+        description="Open JupyterLab on the start page of the lessons. They are copied into a "
+        "folder first: gradviz-lessons, or the current one if they are there already. Edited "
+        "lessons stay as they are, and newer ones are put beside them.",
         epilog="examples:\n"
         "  gradviz lab\n"
         "  gradviz lab --dir my-lessons\n"
@@ -82,95 +102,300 @@ def _parser() -> argparse.ArgumentParser:
     lab_parser.add_argument(
         "--no-browser", action="store_true", help="only start the server and print its address"
     )
+    commands.add_parser("run", help="run a script, and explain the autograd error that ends it")
     check_parser = commands.add_parser(
         "check",
         help="run notebooks again and compare the outputs with the stored ones",
-        description="Run notebooks again, in this Python, and compare every output with the stored "
-        "one (pytest --nbval). Memory addresses, the index of the GPU and paths of the process "
-        "are ignored.",
-        epilog="examples:\n"
+        description="Run notebooks again, each in a fresh kernel and its own folder, and compare "
+        "every output with the stored one: text, pictures and widgets. Memory addresses, the index "
+        "of the GPU and paths of the process are ignored. The files are only read. Cells are "
+        "called as in Jupyter: [5] is the number beside the stored cell.",
+        epilog="A cell says by a tag, or by a comment, how it is checked:\n"
+        "  nbval-skip            # NBVAL_SKIP             it is not run\n"
+        "  nbval-ignore-output   # NBVAL_IGNORE_OUTPUT    it is run, its outputs may differ\n"
+        "  raises-exception      # NBVAL_RAISES_EXCEPTION the error is meant, and compared\n"
+        "  nbval-check-output    # NBVAL_CHECK_OUTPUT     compared with --lax, too\n\n"
+        "examples:\n"
         "  gradviz check lecture.ipynb\n"
         "  gradviz check --lax week1/*.ipynb\n"
-        "  gradviz check lecture.ipynb -- -x --nbval-cell-timeout 600\n\n"
-        "exit status: 0 all outputs are the same, 1 some differ, 2 the check could not run",
+        "  gradviz check --timeout 600 --report build/check.html lecture.ipynb\n"
+        "  gradviz check --figures README.md docs/*.rst\n\n"
+        "exit status: 0 all outputs are the same, 1 some differ or a cell raised an error,\n"
+        "2 a notebook could not be checked, or Ctrl+C. pytest does the same: pytest "
+        "--gradviz-notebooks",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    check_parser.add_argument("notebook", nargs="+", type=Path, help="an .ipynb file")
+    check_parser.add_argument(
+        "notebook", nargs="+", type=Path, help="an .ipynb file; with --figures .md or .rst"
+    )
+    check_parser.add_argument(
+        "--figures",
+        action="store_true",
+        help="the files are pages of a documentation: run the Python in each, in an empty folder, "
+        "and compare the files that it writes with those beside the page",
+    )
+    check_parser.add_argument(
+        "--update",
+        action="store_true",
+        help="with --figures: write the figures that differ or are missing",
+    )
     check_parser.add_argument(
         "--lax",
         action="store_true",
         help="compare only cells marked # NBVAL_CHECK_OUTPUT; the others must run without error",
     )
+    _add_run_options(check_parser)
+    check_parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write everything that differs to an HTML file, with stored and fresh pictures side "
+        "by side",
+    )
+    _add_publisher(
+        commands,
+        "page",
+        "write notebooks as HTML pages that need no kernel and no network",
+        "Write each notebook as one HTML file, NAME.html: prose, code, and widgets that are alive, "
+        "without a kernel and without a network. It is run first, in a fresh kernel; the notebook "
+        "itself is only read.",
+        "examples:\n"
+        "  gradviz page lecture.ipynb\n"
+        "  gradviz page --output site notebooks/*.ipynb\n"
+        "  gradviz page --stored training.ipynb",
+    )
+    _add_publisher(
+        commands,
+        "slides",
+        "write notebooks as slides that need no kernel and no network",
+        "Write each notebook as a deck of slides, NAME.slides.html: one idea a slide, with widgets "
+        "that are alive. It is run first, in a fresh kernel; the notebook itself is only read. "
+        "Which cell begins a slide is said by its metadata slideshow.slide_type, as in Jupyter; "
+        "where a cell has none, it follows from what the cell is.",
+        "keys of a deck:\n"
+        "  Space, Right         the next slide\n"
+        "  Shift+Space, Left    the slide before\n"
+        "  O                    all slides\n"
+        "  Page Down, Page Up   next and before, also while a widget has the focus\n"
+        "  Escape               leaves a widget; its keys are its own while it has the focus\n\n"
+        "examples:\n"
+        "  gradviz slides lecture.ipynb\n"
+        "  gradviz slides --output decks notebooks/*.ipynb",
+    )
+    score_parser = commands.add_parser(
+        "score",
+        help="count the answers to a test that learners have handed in",
+        description="Count the answers to a test. A learner saves a CSV file below the test and "
+        "hands it in; this prints how often each question was answered right, with a column for "
+        "each folder or file that is named.",
+        epilog="examples:\n  gradviz score answers\n  gradviz score before after",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    score_parser.add_argument(
+        "file", nargs="+", type=Path, help="a folder with .csv files, or one such file"
+    )
     return parser
 
 
+def _add_publisher(commands: Any, name: str, words: str, about: str, more: str) -> None:
+    parser = commands.add_parser(
+        name,
+        help=words,
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("notebook", nargs="+", type=Path, help="an .ipynb file")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="the folder for the files (default: that of each notebook)",
+    )
+    parser.add_argument(
+        "--stored",
+        action="store_true",
+        help="run nothing: take the outputs and widgets that the file stores",
+    )
+    _add_run_options(parser)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=CELL_TIMEOUT,
+        metavar="SECONDS",
+        help=f"how long a cell may run (default: {CELL_TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "--kernel",
+        default="",
+        metavar="NAME",
+        help="an installed kernel, as `jupyter kernelspec list` names it (default: this Python)",
+    )
+
+
 def lab(folder: Path | None, no_browser: bool, more: Sequence[str] = ()) -> int:
-    """Open JupyterLab with the lessons.
+    """Open JupyterLab on the start page of the lessons.
 
     Args:
-        folder: Folder for a copy of the lessons; ``None`` for the default.
-        no_browser: Whether to start only the server.
+        folder: The folder of the learner; ``None`` for the working folder if lessons were copied
+            into it, else ``gradviz-lessons`` in it.
+        no_browser: Whether to start only the server, which prints its address.
         more: Arguments for JupyterLab.
+
+    Returns:
+        Exit status of JupyterLab.
 
     Raises:
         CommandError: If JupyterLab or the lessons are missing, or the folder cannot be used.
     """
     _need("jupyterlab", "JupyterLab")
-    lessons = _lessons()
-    if folder is None and lessons.parent != PACKAGE:
-        folder = lessons
-    else:
-        folder = (folder or Path("gradviz-lessons")).absolute()
-        _copy(lessons, folder)
-    print(f"The lessons are in {folder}. Stop with Ctrl+C.", flush=True)
-    command = [sys.executable, "-m", "jupyterlab", START]
-    return _run(command + ["--no-browser"] * no_browser + list(more), folder)
+    if (lessons := installed_lessons()) is None:
+        raise CommandError(
+            "this installation contains no lessons. Install gradviz from a wheel or a checkout: "
+            "pip install 'gradviz-kit[lab]'"
+        )
+    here = Path() if Path(RECORD).exists() else Path("gradviz-lessons")
+    folder = (folder or here).absolute()
+    # Whoever writes lessons opens those of the checkout.
+    if folder.resolve() != lessons.resolve():
+        _print_delivery(_deliver(lessons, folder))
+    print(f"The lessons are in {folder}. Stop with Ctrl+C, pressed twice.", flush=True)
+    with settings_for(folder) as environment:
+        return _run(lab_command(no_browser, more), folder, environment)
 
 
-def check(notebooks: Sequence[Path], lax: bool, more: Sequence[str] = ()) -> int:
+def check(
+    notebooks: Sequence[Path],
+    lax: bool = False,
+    timeout: float = CELL_TIMEOUT,
+    kernel: str = "",
+    report: Path | None = None,
+) -> int:
     """Run notebooks again and compare the outputs with the stored ones.
 
     Args:
         notebooks: The files.
         lax: Whether to compare only cells marked ``# NBVAL_CHECK_OUTPUT``.
-        more: Arguments for pytest.
+        timeout: Seconds that a cell may take.
+        kernel: The name of an installed kernel; if empty this Python.
+        report: Where to write stored and fresh outputs side by side; if not given nowhere.
 
     Returns:
         Exit status, as of :func:`main`.
 
     Raises:
-        CommandError: If nbval is missing, a file is not a notebook, or one has never been run.
+        CommandError: If a package that it needs is missing, or the report cannot be written.
     """
-    for path in notebooks:
-        _check_readable(path, lax)
-    _need("nbval", "nbval")
-    command = [sys.executable, "-m", "pytest", "--nbval-lax" if lax else "--nbval"]
-    command += ["--nbval-current-env", "--nbval-sanitize-with", str(SANITIZE)]
-    command += ["--nbval-cell-timeout", str(CELL_TIMEOUT), "-p", "no:cacheprovider"]
-    # Settings and fixtures of the project around a notebook must not apply here.
-    top = os.path.commonpath([path.absolute().parent for path in notebooks])
-    command += ["-c", os.devnull, "--rootdir", top, "--noconftest", *more]
-    status = _run(command + [str(path.absolute()) for path in notebooks], Path.cwd())
-    return status if status in (0, 1) else USAGE_ERROR
+    for module in ("nbval", "nbclient", "ipykernel"):
+        _need(module, module)
+    from gradviz.notebook_check.check import Settings
+    from gradviz.notebook_check.command import check_notebooks
+    from gradviz.notebook_check.results import CheckError
 
-
-def _lessons() -> Path:
-    for folder in (PACKAGE.parent / "notebooks", PACKAGE / "_lessons"):
-        if (folder / START).is_file():
-            return folder
-    raise CommandError(
-        "this installation contains no lessons. Install gradviz from a wheel or a checkout: "
-        "pip install 'gradviz-kit[lab]'"
-    )
-
-
-def _copy(lessons: Path, folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(lessons.iterdir()):
-            is_lesson = path.suffix == ".ipynb" or path.name == "lesson_tools.py"
-            if is_lesson and not (folder / path.name).exists():
-                shutil.copy(path, folder / path.name)
+        return check_notebooks(notebooks, Settings(lax, timeout, kernel), report)
+    except CheckError as error:
+        raise CommandError(str(error)) from None
+
+
+def figures(pages: Sequence[Path], options: argparse.Namespace) -> int:
+    """Draw the figures of a documentation again and compare.
+
+    Args:
+        pages: The files.
+        options: What was typed: ``figures``, ``update``, ``lax``, ``kernel``, ``timeout`` and
+            ``report``.
+
+    Returns:
+        Exit status, as of :func:`main`.
+
+    Raises:
+        CommandError: If options do not fit together, a page cannot be read, or the report cannot
+            be written.
+    """
+    if not options.figures:
+        raise CommandError("--update writes figures of a documentation: add --figures")
+    if options.lax or options.kernel:
+        raise CommandError("--lax and --kernel are for notebooks; --figures runs this Python")
+    from gradviz.notebook_check.figures_command import check_documentation
+    from gradviz.notebook_check.results import CheckError
+
+    try:
+        return check_documentation(pages, options.timeout, options.update, options.report)
+    except CheckError as error:
+        raise CommandError(str(error)) from None
+
+
+def publish(
+    kind: Literal["page", "slides"],
+    notebooks: Sequence[Path],
+    folder: Path | None = None,
+    stored: bool = False,
+    timeout: float = CELL_TIMEOUT,
+    kernel: str = "",
+) -> int:
+    """Write notebooks as pages or as slides.
+
+    Args:
+        kind: Which of the two.
+        notebooks: The files.
+        folder: Where the files are written; if not given beside each notebook.
+        stored: Whether to take the stored outputs; else the notebooks are run.
+        timeout: Seconds that a cell may take.
+        kernel: The name of an installed kernel; if empty this Python.
+
+    Returns:
+        Exit status: 0 if all were written, 1 if one was not.
+
+    Raises:
+        CommandError: If a package that it needs is missing, or no file can be written.
+    """
+    for module in ("nbconvert", "nbval", "nbclient", "ipykernel"):
+        _need(module, module)
+    from gradviz.publish.command import publish
+    from gradviz.publish.source import PublishError, Settings
+
+    try:
+        return publish(notebooks, kind, Settings(stored, timeout, kernel), folder)
+    except PublishError as error:
+        raise CommandError(str(error)) from None
+
+
+def score(files: Sequence[Path]) -> int:
+    """Print how often each question of a test was answered right.
+
+    Args:
+        files: Folders with files that learners have handed in, or such files.
+
+    Returns:
+        Exit status, as of :func:`main`.
+
+    Raises:
+        CommandError: If something else is among them.
+    """
+    from gradviz.course.scores import ScoreError
+    from gradviz.course.scores import score as counted
+
+    try:
+        print(counted(files))
+    except ScoreError as error:
+        raise CommandError(str(error)) from None
+    return 0
+
+
+def _seconds(written: str) -> float:
+    seconds = float(written)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
+
+
+def _deliver(lessons: Path, folder: Path) -> Delivery:
+    try:
+        return deliver(lessons, folder)
     except OSError as error:
         raise CommandError(
             f"cannot write the lessons to {folder}: {error.strerror}. "
@@ -178,22 +403,13 @@ def _copy(lessons: Path, folder: Path) -> None:
         ) from None
 
 
-def _check_readable(path: Path, lax: bool) -> None:
-    if not path.is_file():
-        raise CommandError(f"the file {path} does not exist")
-    try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-        written = [cell for cell in cells if "".join(cell["source"]).strip()]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise CommandError(f"{path} is not a Jupyter notebook (format 4)") from None
-    never_run = sum(cell.get("execution_count") is None for cell in written)
-    if never_run and not lax:
-        # nbval skips cells without an execution count, so the check would compare nothing.
-        raise CommandError(
-            f"{never_run} of {len(written)} code cells of {path} have never been run, so they have "
-            "no stored output. Run all cells and save, or use --lax"
-        )
+def _print_delivery(delivery: Delivery) -> None:
+    if delivery.updated:
+        print(f"Replaced by newer ones, as they are not edited: {', '.join(delivery.updated)}.")
+    if delivery.removed:
+        print(f"Removed, as the course no longer has them: {', '.join(delivery.removed)}.")
+    if delivery.news != UP_TO_DATE:
+        print(delivery.news)
 
 
 def _need(module: str, name: str) -> None:
@@ -201,8 +417,23 @@ def _need(module: str, name: str) -> None:
         raise CommandError(f"{name} is not installed. Type: pip install 'gradviz-kit[lab]'")
 
 
-def _run(command: Sequence[str], folder: Path) -> int:
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> int:
+    with subprocess.Popen(command, cwd=folder, env=environment) as process, _ended_with(process):
+        while True:
+            # The program gets Ctrl+C too, and ends in its own way.
+            with suppress(KeyboardInterrupt):
+                return process.wait()
+
+
+@contextmanager
+def _ended_with(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Whoever ends this process ends the program that it runs."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        process.terminate()
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        return subprocess.run(command, cwd=folder, check=False).returncode
-    except KeyboardInterrupt:
-        return 0
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -14,6 +14,7 @@ from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.model import GradvizError, NothingRaisedError, OptionError, Recording
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
+from gradviz.model.progress import working
 from gradviz.model.report import Report
 
 
@@ -27,7 +28,8 @@ def explain(what: BaseException | Recording | Explanation | None = None, /) -> E
     a recording would show is named, with what to type.
 
     Of a recording: the error that left the code, faults for which torch raises no error, errors
-    that the code caught, what :func:`audit` says about the last loss, and what :func:`memory` says.
+    that the code caught, facts that are worth a look because they can be meant (``.rank`` of each
+    says which it is), what :func:`audit` says about the last loss, and what :func:`memory` says.
 
     Reads only, as :func:`snapshot` does.
 
@@ -55,6 +57,11 @@ def explain(what: BaseException | Recording | Explanation | None = None, /) -> E
         >>> found.kind, found.variables
         ('saved tensor written', ('h',))
     """
+    with working("explain"):
+        return _explained(what)
+
+
+def _explained(what: BaseException | Recording | Explanation | None) -> Explanations:
     if what is None:
         error = _last_error()
         if error is not None:
@@ -99,13 +106,26 @@ def of_recording(recording: Recording) -> Explanations:
 
 def is_autograds(error: BaseException) -> bool:
     """Whether an exception can be explained; its message is looked at before any graph is."""
+    return autograds(error) is not None
+
+
+def autograds(error: BaseException, is_program: bool = False) -> Recording | None:
+    """The recording that explains an exception, or one that it was raised from; ``None`` if
+    autograd raised none of them.
+
+    Args:
+        error: The exception; its message is looked at before any graph is.
+        is_program: Whether it has ended a program that ``gradviz run`` has started.
+    """
     for one in _chain(error):
         faults = faults_of(type(one).__name__, str(one))
         if isinstance(one, Exception) and any(fault.kind != "other" for fault in faults):
             recording = EARLIER.that_raised(one)
-            if _is_explained(post_mortem_of(one) if recording is None else recording):
-                return True
-    return False
+            if recording is None:
+                recording = post_mortem_of(one, is_program)
+            if _is_explained(recording):
+                return recording
+    return None
 
 
 def _last_error() -> BaseException | None:
@@ -133,12 +153,17 @@ def _is_explained(recording: Recording) -> bool:
 
 
 def _ordered(recording: Recording) -> Iterator[Explanation]:
-    """The error that left the code, faults without an error, errors that the code caught."""
+    """The error that left the code, faults without an error, errors that the code caught, what is
+    worth a look."""
     error = recording.at_error
     at_end = None if error is None else error.index
-    found = recording.explanations
-    ranks = [2 - one.is_silent if one.raised is None or one.step != at_end else 0 for one in found]
-    return (one for _, one in sorted(zip(ranks, found), key=lambda pair: pair[0]))
+
+    def place(one: Explanation) -> int:
+        if one.raised is not None and one.step == at_end:
+            return 0
+        return 2 - one.is_silent if one.is_fault else 3
+
+    return iter(sorted(recording.explanations, key=place))
 
 
 def _reports(recording: Recording) -> Iterator[Report]:

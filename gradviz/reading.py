@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -81,7 +81,6 @@ def record(
     only: Any = None,
     values: bool = True,
     anomaly: bool = False,
-    progress: Callable[[int], None] | None = None,
     label: str = "",
     budget: int = BUDGET,
 ) -> AbstractContextManager[Recording]:
@@ -103,7 +102,6 @@ def record(
             minimum, mean, maximum and norm. With ``False`` a GPU is never waited for, and writes
             that do not change the version are not detected.
         anomaly: Whether torch's anomaly mode is on in the block; it changes torch's error texts.
-        progress: Called every 100 steps with the number of steps so far.
         label: Title of the recording.
         budget: How many steps, events and changed rows are kept. Of a recording that is longer, and
             of a loop of more than 50 turns that takes an eighth of it, the first and the last ones
@@ -129,4 +127,4 @@ def record(
         >>> [recording.graph[node].name for node in recording.backward_order]
         ['MulBackward0', 'AccumulateGrad']
     """
-    return RecordingBlock(Recorder(into, only, values, anomaly, label, progress, budget))
+    return RecordingBlock(Recorder(into, only, values, anomaly, label, budget))

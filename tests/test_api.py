@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import gradviz
+from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
 from gradviz.view.widgets.picture import Picture
 
@@ -93,6 +94,7 @@ def test_the_output_of_a_cell_has_widget_image_svg_and_outline(loss: torch.Tenso
         "application/vnd.jupyter.widget-view+json",
         "text/html",
         "image/svg+xml",
+        DIGEST,
         "text/plain",
     }
     assert data["text/html"].startswith("<img ")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import json
 import os
 import re
@@ -21,7 +22,8 @@ from benchmarks import browser, contenders, peers, scale
 from benchmarks.__main__ import main
 from benchmarks.contenders import bare, snapshot
 from benchmarks.graphs import BUILDERS, SCALES, mlp
-from benchmarks.processes import Crash, in_process
+from benchmarks.plot import curves_svg
+from benchmarks.processes import Crash, beside, in_process
 from benchmarks.report import Table
 from benchmarks.timing import Times
 
@@ -65,6 +67,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[
     torch.set_num_threads(before[1])
 
 
+@pytest.mark.exhaustive
 def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]]) -> None:
     printed, _ = quick
     for title in (
@@ -78,6 +81,7 @@ def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]
         assert title in printed
 
 
+@pytest.mark.exhaustive
 def test_the_json_has_each_contender_as_ratios(quick: tuple[str, dict[str, Any]]) -> None:
     _, numbers = quick
     assert numbers["machine"]["garbage collector"] == "run before, off while timing"
@@ -90,6 +94,7 @@ def test_the_json_has_each_contender_as_ratios(quick: tuple[str, dict[str, Any]]
                 assert result[look]["make_dot saved"]["to snapshot"]["best"] > 0
 
 
+@pytest.mark.exhaustive
 def test_imports_are_measured_as_ratios_to_torch(quick: tuple[str, dict[str, Any]]) -> None:
     _, numbers = quick
     found = numbers["importing"]
@@ -98,6 +103,7 @@ def test_imports_are_measured_as_ratios_to_torch(quick: tuple[str, dict[str, Any
     assert found["gradviz.api"]["best"] > 0
 
 
+@pytest.mark.exhaustive
 def test_memory_and_picture_are_measured(quick: tuple[str, dict[str, Any]]) -> None:
     _, numbers = quick
     (chain,) = numbers["memory"]
@@ -143,6 +149,41 @@ def test_an_error_is_an_answer() -> None:
     assert "no_such_function" in outcome.text
 
 
+def test_what_does_not_end_is_ended_with_all_that_it_started() -> None:
+    outcome = in_process("processes", "hang", longest=3.0)
+    assert outcome == Crash("no answer within 3 s")
+    shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert "sleep 987" not in shown.stdout.splitlines()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+def test_what_takes_too_much_memory_fails_alone() -> None:
+    outcome = in_process("processes", "fill")
+    assert isinstance(outcome, Crash)
+    assert "MemoryError" in outcome.text
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_is_done_side_by_side_keeps_its_order(workers: int) -> None:
+    assert beside(lambda number: number + 1, range(9), workers) == list(range(1, 10))
+
+
+def test_after_a_failure_larger_models_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def fail(_module: str, _function: str, _name: str, size: int, *_: Any, **__: Any) -> Crash:
+        tried.append(size)
+        return Crash("no answer")
+
+    monkeypatch.setattr(peers, "in_process", fail)
+    found = peers._looks(("chain", (10, 20, 30), "bare"))
+    assert tried == [10]
+    assert [one["failed"] for one in found] == [
+        "no answer",
+        *["not tried: failed on a smaller one"] * 2,
+    ]
+
+
 def test_ratios_are_of_neighbours() -> None:
     times = Times()
     for floor, ours in ((1.0, 3.0), (10.0, 20.0), (2.0, 8.0)):
@@ -156,6 +197,7 @@ def test_a_table_lines_up_its_columns() -> None:
     assert lines == ["Title", "-----", "graph    x", "chain  1.0", "* said"]
 
 
+@pytest.mark.exhaustive
 def test_everything_that_is_done_with_a_graph_is_measured_at_several_sizes() -> None:
     output, model = SCALES["chain"](20)
     work = scale._all_of(output, model)
@@ -180,10 +222,12 @@ def test_what_other_tools_do_with_a_model_is_a_row_each(tmp_path: Path) -> None:
     assert table.rows[2][-1] == "no answer"
     page = tmp_path / "page.md"
     page.write_text(f"before\n{peers.BEGIN}old\n{peers.END}after\n")
-    peers.write_page(page, looks)
+    peers.write_page(page, looks, "`make bench` with torch.", tmp_path / "growth.svg")
     first, *lines, last = page.read_text().splitlines()
     assert (first, last) == ("before", "after")
-    assert lines[-2] == "| MLP 2 | torchlens | - | - | - | no answer |"
+    assert lines[1] == "`make bench` with torch. Each look may take 60 s and, on Linux, 8 GiB."
+    assert lines[-4] == "| MLP 2 | torchlens | - | - | - | no answer |"
+    assert lines[-2] == "![Seconds from a thousand nodes to a million](growth.svg)"
     assert "old" not in lines
 
 
@@ -195,3 +239,13 @@ def test_torchviz_absent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     result = capture._case("y * w", 100, 1)
     assert set(result["torchviz"].values()) == {"not installed"}
     assert "not installed" in str(capture.tables([result])[0])
+
+
+def test_names_beside_curves_are_in_the_order_in_which_the_curves_end() -> None:
+    ends = {"low": 2.0, "highest": 90.0, "high": 80.0, "middle": 20.0}
+    drawn = curves_svg("t", "x", "y", {n: [(1.0, 1.0), (10.0, y)] for n, y in ends.items()})
+    places = {name: float(y) for y, name in re.findall(r' y="([\d.]+)"[^>]*>(\w+)</text>', drawn)}
+    ordered = sorted(ends, key=lambda name: places[name])
+    assert ordered == ["highest", "high", "middle", "low"]
+    heights = sorted(places[name] for name in ends)
+    assert all(low - high >= 14 for high, low in itertools.pairwise(heights))

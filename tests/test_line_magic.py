@@ -288,3 +288,37 @@ def test_a_handler_of_the_users_own_is_left_alone(shell: Shell, capsys: Any) -> 
 def test_a_recorded_cell_has_a_player_in_place_of_the_hint(shell: Shell, capsys: Any) -> None:
     shell.run("w = torch.ones(2, requires_grad=True)")
     assert HINT not in traceback_of(shell, capsys, "%%gradviz\nw.backward()")
+
+
+QUESTION = """
+import gradviz
+@gradviz.predict("What is `a.grad`?", typed="a.grad", wrong={"1": "That is out."})
+def gradient():
+    a = torch.tensor(2.0, requires_grad=True)
+    (a * 3).backward()
+    return a.grad
+"""
+
+
+def test_questions_show_their_answers_in_the_edition_that_says_so(
+    shell: Shell, capsys: Any
+) -> None:
+    shell.run(QUESTION)
+    asked = shown(capsys)
+    assert "a.grad = ____" in asked
+    assert "torch's answer" not in asked
+    shell.run("%gradviz answers", QUESTION)
+    answered = shown(capsys)
+    assert answered.startswith("Questions are shown with their answers.\n")
+    assert "torch's answer:\n  a.grad = 3\n" in answered
+    shell.run("%gradviz answers off", QUESTION)
+    assert shown(capsys) == f"Questions are shown without their answers.\n{asked}"
+
+
+def test_a_question_is_asked_while_every_cell_is_recorded_and_not_in_a_cell_with_a_player(
+    shell: Shell, capsys: Any
+) -> None:
+    shell.run("%gradviz on", QUESTION)
+    assert "answer: sha256-" in shown(capsys)
+    shell.run("%gradviz off", "%%gradviz" + QUESTION)
+    assert "leave %%gradviz or gradviz.record() around the question out" in shown(capsys)

@@ -33,7 +33,7 @@ class StandIn:
 
     made: list[StandIn]
 
-    def __init__(self, into: Any, only: Any, options: Any, label: str, progress: Any) -> None:
+    def __init__(self, into: Any, only: Any, options: Any, label: str) -> None:
         self.into, self.only = into, only
         self.label, self.budget = label, options.budget
         self.values, self.anomaly = options.values, options.anomaly
@@ -543,28 +543,3 @@ def test_quietly_all_cells_are_recorded_that_python_can_read(runs: dict[str, Any
     *same, count = printed(last).strip().split("\n")
     assert same == [printed(plain).strip()]
     assert int(count) == min(MOST, len(CELLS) - len(NEVER_BEGUN))
-
-
-def test_a_long_recording_says_how_far_it_has_come_and_leaves_its_length(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shown: list[str] = []
-
-    class Handle:
-        def update(self, data: dict[str, str], raw: bool) -> None:
-            shown.append(data["text/plain"])
-
-    def display(data: dict[str, str], raw: bool, display_id: bool) -> Handle:
-        shown.append(data["text/plain"])
-        return Handle()
-
-    monkeypatch.setattr(cell_magic, "display", display)
-    progress = cell_magic.ProgressLine()
-    for steps in (100, 200, 300, 300, 400, 400):
-        progress(steps)
-    progress.end(1234)
-    assert shown == ["recording … 300 steps", "recording … 400 steps", "recorded 1,234 steps"]
-    short = cell_magic.ProgressLine()
-    short(100)
-    short.end(120)
-    assert len(shown) == 3

@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from gradviz.course.copies import notebooks_in
+
 ROOT = Path(__file__).parents[1]
 SITE = """
 import sys
@@ -65,25 +67,53 @@ def run(site: Path, code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_wheel_carries_the_front_end(wheel: Path) -> None:
-    assert {"gradviz/view/static/widget.js", "gradviz/view/static/widget.css"} <= names(wheel)
+    built = {path.relative_to(ROOT) for path in (ROOT / "gradviz/view/static").iterdir()}
+    assert {path.as_posix() for path in built} <= names(wheel)
+
+
+def test_wheel_carries_the_templates_of_pages_and_slides(wheel: Path) -> None:
+    templates = "gradviz/publish/templates/gradviz_"
+    assert {f"{templates}{kind}/index.html.j2" for kind in ("page", "slides")} <= names(wheel)
+    assert {f"{templates}{kind}/conf.json" for kind in ("page", "slides")} <= names(wheel)
 
 
 def test_wheel_carries_the_lessons(wheel: Path) -> None:
-    lessons = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert lessons
+    folder = ROOT / "notebooks"
+    lessons = {path.relative_to(folder).as_posix() for path in notebooks_in(folder)}
+    assert lessons > {"00-start.ipynb", "howto/one-cell-is-an-exercise.ipynb"}
     packed = {name for name in names(wheel) if name.startswith("gradviz/_lessons/")}
-    assert packed == {f"gradviz/_lessons/{name}" for name in lessons | {"lesson_tools.py"}}
+    assert packed == {f"gradviz/_lessons/{name}" for name in lessons}
+
+
+DELIVER = """
+from pathlib import Path
+from gradviz.course.copies import installed_lessons
+from gradviz.course.delivery import deliver
+print(*deliver(installed_lessons(), Path(folder, "learner")).added)
+"""
+
+
+def test_unpacked_wheel_delivers_its_own_lessons(site: Path) -> None:
+    done = run(site, DELIVER)
+    folder = ROOT / "notebooks"
+    wanted = [path.relative_to(folder).as_posix() for path in notebooks_in(folder)]
+    assert done.stdout.split() == wanted
+    assert done.stderr == ""
 
 
 def test_wheel_carries_every_module_and_is_typed(wheel: Path) -> None:
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "gradviz").rglob("*.py")}
+    modules = {
+        str(path.relative_to(ROOT))
+        for package in ("gradviz", "gradviz_pytest", "gradviz_run")
+        for path in (ROOT / package).rglob("*.py")
+    }
     assert modules | {"gradviz/py.typed"} <= names(wheel)
 
 
 def test_wheel_has_nothing_but_the_package(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in names(wheel)}
     info = {top for top in tops if top.endswith(".dist-info")}
-    assert tops - info == {"gradviz"}
+    assert tops - info == {"gradviz", "gradviz_pytest", "gradviz_run"}
 
 
 def test_unpacked_wheel_imports_from_where_it_lies(site: Path) -> None:
@@ -170,7 +200,8 @@ def test_build_without_the_front_end_fails_and_names_what_is_missing(tmp_path: P
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
     done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "lacks widget.js, widget.css: run `make build`" in done.stderr + done.stdout
+    lacks = "lacks widget.js, widget.css, page.js, page.css, deck.js, deck.css: run `make build`"
+    assert lacks in done.stderr + done.stdout
 
 
 def test_a_namesake_installed_first_is_named_when_ours_is_imported(site: Path) -> None:

@@ -1,6 +1,8 @@
-// Builds gradviz/view/static/widget.{js,css}: one ES module without imports and one stylesheet.
+// Builds gradviz/view/static: the widget, one ES module without imports and one stylesheet; what
+// pages without a kernel are made of (page.*); what decks of slides are made of (deck.*).
 // The same sources give the same bytes. `--watch` rebuilds, `--outdir DIR` writes elsewhere.
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
@@ -22,15 +24,37 @@ const palette = {
   },
 };
 
+const LICENCE = fileURLToPath(new URL("node_modules/reveal.js/LICENSE", import.meta.url));
+
+/** Keeps the licence of reveal.js in what contains it, and so in every deck. */
+const licensed = {
+  name: "licence of reveal.js",
+  setup(build) {
+    build.initialOptions.write = false;
+    build.onEnd(({ outputFiles = [] }) => {
+      const licence = readFileSync(LICENCE, "utf8").trim();
+      for (const { path, text } of outputFiles) {
+        const head = /\bdeck\.(js|css)$/.test(path) ? `/* reveal.js\n${licence}\n*/\n` : "";
+        mkdirSync(dirname(path), { recursive: true });
+        writeFileSync(path, head + text);
+      }
+    });
+  },
+};
+
 const outdir = process.argv.indexOf("--outdir") + 1;
 const options = {
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
   entryPoints: [
     { in: "src/index.ts", out: "widget" },
     { in: "src/styles.css", out: "widget" },
+    { in: "src/pages/mount.ts", out: "page" },
+    { in: "src/pages/page.css", out: "page" },
+    { in: "src/pages/deck.ts", out: "deck" },
+    { in: "src/pages/deck.css", out: "deck" },
   ],
   outdir: outdir > 0 ? process.argv[outdir] : "../gradviz/view/static",
-  plugins: [palette],
+  plugins: [palette, licensed],
   bundle: true,
   minify: true,
   format: "esm",

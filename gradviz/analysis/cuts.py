@@ -52,6 +52,12 @@ class Cut:
     """Lines of Python that passed the value on, the last one first."""
     has_left: bool = False
     """Whether the value left torch later."""
+    arrived: RecordedCall | None = None
+    """The call of torch that got the value after it had left torch."""
+    is_known: bool = True
+    """Whether all lines are known that passed the value on."""
+    is_state: bool = False
+    """Whether it was added to a value from earlier, as to a running mean."""
     is_doubtful: bool = False
     """Whether its result required grad later: a custom Function connected it, or it became a
     leaf of its own."""

@@ -10,13 +10,14 @@ that call is the cut.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, Protocol
 
-from gradviz.analysis.cuts import FROM_VALUES, Cut, Cuts
+from gradviz.analysis.cuts import FROM_VALUES, Cut, Cuts, has_no_gradient
 from gradviz.model.calls import RecordedCall
-from gradviz.model.events import HIDES_CALLS, Note
+from gradviz.model.events import HIDES_CALLS, BackwardEnded, Note
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import UNKNOWN, EventPlace, History
 from gradviz.model.ids import number_of
@@ -42,6 +43,41 @@ class Python(Protocol):
 
     def wraps(self, step: int) -> bool:
         """Whether the line of a step makes a ``Variable``, which is no call that is recorded."""
+
+    def arrivals(self, calls: Sequence[RecordedCall]) -> Sequence[Arrival]:
+        """The calls into which values came that had left torch, in the order in which they ran."""
+
+
+class LeftValue(Protocol):
+    """A value that has left torch, where it came in again."""
+
+    @property
+    def call(self) -> RecordedCall:
+        """The call that took it out of torch."""
+
+    @property
+    def through(self) -> tuple[int, ...]:
+        """Steps of the lines that passed it on, the last one first."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it passed no function whose lines are not known."""
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it was added to what an attribute has from earlier: a running mean."""
+
+
+class Arrival(Protocol):
+    """A call of torch that got values which had left torch."""
+
+    @property
+    def call(self) -> RecordedCall:
+        """The call."""
+
+    @property
+    def values(self) -> Sequence[LeftValue]:
+        """The values."""
 
 
 @dataclass
@@ -92,6 +128,16 @@ class Uses:
     """The first of these with several results, of which not each may depend on all inputs."""
 
 
+@dataclass(slots=True)
+class Behind:
+    """From what tensors were computed."""
+
+    calls: list[RecordedCall] = field(default_factory=list)
+    """The calls, in the order in which they ran."""
+    keys: set[str] = field(default_factory=set)
+    """All tensor objects that went into them."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Need:
     """A tensor object whose origin is searched."""
@@ -115,6 +161,24 @@ class _State:
     several: RecordedCall | None = None
     """The first call between that has several results."""
     cuts: dict[Cut, None] = field(default_factory=dict)
+
+
+class _Leading:
+    """The nodes that lead to a parameter, found when they are asked for.
+
+    Args:
+        flow: The recording.
+        parameter: Key of a leaf.
+    """
+
+    def __init__(self, flow: Dataflow, parameter: str) -> None:
+        self._flow, self._parameter = flow, parameter
+
+    @cached_property
+    def nodes(self) -> set[str]:
+        """Their ids."""
+        flow = self._flow
+        return set(reachable(flow.history.nodes_of(self._parameter), flow.readers))
 
 
 class Dataflow:
@@ -176,7 +240,22 @@ class Dataflow:
                 seen.add((need.key, need.place))
                 todo += self._before(need, found)
         found.is_lost |= bool(todo)
+        if not found.cuts and not found.is_lost and not self._is_of_a_module(found.origins):
+            for key, place in sorted(seen):
+                self._add_numbers(key, place, found)
         return found
+
+    def _is_of_a_module(self, keys: Iterable[str]) -> bool:
+        """Whether the attribute of an object is among tensors: a frozen parameter, say."""
+        rows = (self.history.tensor(key, self._until) for key in keys)
+        return any("." in name for row in rows if row is not None for name in row.names)
+
+    def _add_numbers(self, key: str, place: EventPlace, found: Origins) -> None:
+        """What came into the call that made a tensor as a number, where no tensor was cut off."""
+        call = self.maker(key, place)
+        for one in () if call is None else self.arrivals.get(call.place, ()):
+            if call is not None and one.call.required and one.is_sure and not one.is_state:
+                found.add(self._back(self._cuts.by_call(one.call, ""), one, call))
 
     def _before(self, need: _Need, found: Origins) -> list[_Need]:
         """The inputs from which a tensor was computed; the search ends at a cut."""
@@ -244,29 +323,34 @@ class Dataflow:
         """Search the origin of the values from which a tensor was made."""
         step = need.place[0]
         need = replace(need, wrapped=self.history.line(step))
-        left = self._leaving(step, need, found)
-        if left is not None:
-            return left
-        found.is_lost |= not self._python.is_known(step)
+        taken = self._leaving(step, need, found)
+        if self._is_cut_at(step):
+            return taken
+        found.is_lost |= not taken and not self._python.is_known(step)
         for earlier in self._python.steps_before(step):
             line = self.history.line(earlier)
             need = replace(need, through=(*need.through, *([line] if line else [])))
-            left = self._leaving(earlier, need, found)
-            if left is not None:
-                return left
-        if self._python.is_known(step):
+            taken += self._leaving(earlier, need, found)
+            if self._is_cut_at(earlier):
+                return taken
+        if not taken and self._python.is_known(step):
             found.origins.setdefault(need.key, step)
-        return []
+        return taken
 
-    def _leaving(self, step: int, need: _Need, found: Origins) -> list[_Need] | None:
-        """Calls of a step at which a value left torch; ``None`` if there are none."""
+    def _is_cut_at(self, step: int) -> bool:
+        """Whether a value that required grad left torch at a step; others may be beside it."""
+        return any(call.required for call in self._exits.get(step, ()))
+
+    def _leaving(self, step: int, need: _Need, found: Origins) -> list[_Need]:
+        """Calls of a step at which a value left torch: the cuts among them, and what the others
+        took."""
         taken: list[_Need] = []
         for call in self._exits.get(step, ()):
             if call.required:
                 self._add(self._cuts.by_call(call, ""), need, found)
             else:
                 taken += _taken(call, need)
-        return taken if step in self._exits else None
+        return taken
 
     # --------------------------------------------------------------------- on
 
@@ -277,10 +361,84 @@ class Dataflow:
             parameter: Key of a leaf.
             losses: Keys of the tensors backward starts from.
         """
+        return self._follow(parameter, losses, self.calls, {})
+
+    def on_all_paths(
+        self, parameter: str, losses: Sequence[str], calls: Sequence[RecordedCall]
+    ) -> Uses:
+        """Follow a parameter on paths that lead out of torch and in again, too.
+
+        They end at what has values from earlier as well: at leaves and other tensors that are
+        written in place and existed before.
+
+        Args:
+            parameter: Key of a leaf.
+            losses: Keys of the tensors backward starts from.
+            calls: The calls that count, as :meth:`behind` gives them.
+        """
+        return self._follow(parameter, losses, calls, self.arrivals, is_all=True)
+
+    def behind(self, keys: Iterable[str], calls: Iterable[RecordedCall] = ()) -> Behind:
+        """Everything from which tensors were computed, on paths that led out of torch too.
+
+        Args:
+            keys: Keys of the tensors, as they are at the last step.
+            calls: Calls whose inputs are followed as well.
+        """
+        found = Behind()
+        seen: dict[EventPlace, RecordedCall] = {}
+        needs = [(key, (self._until, UNKNOWN)) for key in keys]
+        given = [*calls]
+        while needs or given:
+            if needs:
+                made = self._maker_or_array(*needs.pop())
+                given += [] if made is None else [made]
+                continue
+            call = given.pop()
+            if call.place not in seen:
+                seen[call.place] = call
+                found.keys.update(call.reads)
+                needs += [(key, call.place) for key in call.reads]
+                given += [one.call for one in self.arrivals.get(call.place, ())]
+        found.calls = [seen[place] for place in sorted(seen)]
+        return found
+
+    def _maker_or_array(self, key: str, place: EventPlace) -> RecordedCall | None:
+        """The call that made a tensor, one that made it of an array too."""
+        made = self._of_arrays.get(key)
+        return made if made is not None and made.place < place else self.maker(key, place)
+
+    @cached_property
+    def arrivals(self) -> dict[EventPlace, tuple[LeftValue, ...]]:
+        """Values that had left torch, by the calls into which they came."""
+        found: dict[EventPlace, tuple[LeftValue, ...]] = {}
+        for one in self._arrived:
+            found[one.call.place] = (*found.get(one.call.place, ()), *one.values)
+        return found
+
+    @cached_property
+    def _arrived(self) -> Sequence[Arrival]:
+        return self._python.arrivals(self.calls)
+
+    @cached_property
+    def _of_arrays(self) -> dict[str, RecordedCall]:
+        """The calls by which tensors were made of arrays."""
+        made = [one.call for one in self._arrived]
+        return {call.made[0]: call for call in made if call.operation is None and not call.reads}
+
+    def _follow(
+        self,
+        parameter: str,
+        losses: Sequence[str],
+        calls: Sequence[RecordedCall],
+        arrivals: Mapping[EventPlace, Sequence[LeftValue]],
+        is_all: bool = False,
+    ) -> Uses:
         states: dict[str, _State] = {parameter: _State(is_live=True)}
         found = Uses()
-        leading = set(reachable(self.history.nodes_of(parameter), self._readers))
-        for call in self.calls:
+        out: dict[EventPlace, Cut] = {}
+        leading = _Leading(self, parameter)
+        for call in calls:
             for key in call.reads:
                 cut = None if key in states else self._differentiated(key, call, leading)
                 if cut is not None:
@@ -292,16 +450,57 @@ class Dataflow:
                 key: self._arrive(states[key], key, call, parameter, leading) for key in sources
             }
             if sources and not call.made and call.operation is not None and call.operation.reason:
-                found.exits.append(self._exit(list(arrived.values()), call))
+                out[call.place] = self._exit(list(arrived.values()), call)
+                found.exits.append(out[call.place])
+            given = arrivals.get(call.place, ())
+            back = [
+                self._back(out[one.call.place], one, call) for one in given if one.call.place in out
+            ]
+            if is_all and _has_no_gradient(call):
+                continue  # an index or a mask
             for key in call.made:
                 is_live = key in states and states[key].is_live
                 if key == parameter or (is_live and call.keeps_graph_of(key)):
                     continue  # its graph is what it was
+                if is_all and self._is_from_earlier(key, call):
+                    continue
                 states.pop(key, None)  # written over
-                if sources:
+                if sources or back:
                     states[key] = self._leave(list(arrived.values()), call, key)
+                    states[key].cuts.update(dict.fromkeys(back))
         _finish(found, [states[key] for key in losses if key in states])
         return found
+
+    def _back(self, cut: Cut, value: LeftValue, call: RecordedCall) -> Cut:
+        """The cut by which a value left torch that has come into a call."""
+        lines = (self.history.line(step) for step in value.through)
+        return replace(
+            cut,
+            wrapped=self.history.line(call.place),
+            through=tuple(line for line in lines if line is not None),
+            arrived=call,
+            is_known=value.is_sure,
+            is_state=value.is_state,
+        )
+
+    def is_gradient(self, key: str) -> bool:
+        """Whether ``autograd.grad`` gave a tensor, without a graph."""
+        born = self.history.born(key) if key.startswith("t") else None
+        return bool(born) and self._cuts.by_gradient(born or 0) is not None
+
+    def _is_from_earlier(self, key: str, call: RecordedCall) -> bool:
+        """Whether a call wrote a tensor that was there before the last backward."""
+        operation = call.operation
+        is_made = operation is not None and key in operation.made and key not in operation.reads
+        if is_made or not key.startswith("t"):
+            return False
+        before = bisect_left(self._ended, call.step)
+        return (self.history.born(key) or 0) <= (self._ended[before - 1] if before else 0)
+
+    @cached_property
+    def _ended(self) -> list[int]:
+        """The steps at which backwards ended."""
+        return [step for step, _ in self.history.events(BackwardEnded, self._until)]
 
     def on_the_way(self, cut: Cut) -> Iterator[RecordedCall]:
         """The first calls with a node that used the result of a cut, or a result of that."""
@@ -323,22 +522,23 @@ class Dataflow:
                 wanted.update(call.reads)
         yield from wanted
 
-    def _readers(self, node: str) -> Iterator[str]:
+    def readers(self, node: str) -> Iterator[str]:
+        """Nodes whose backward hands a gradient on to a node."""
         return (reader.id for reader in self.history.readers(node))
 
-    def _differentiated(self, key: str, call: RecordedCall, leading: set[str]) -> Cut | None:
+    def _differentiated(self, key: str, call: RecordedCall, leading: _Leading) -> Cut | None:
         """A gradient without a graph, of something that the parameter leads to."""
         if self._makers.get(key):
             return None
         born = self.history.born(key) if key.startswith("t") else call.step
         given = self._cuts.by_gradient(born) if born else None
         roots = () if given is None or given.started is None else given.started.roots
-        if given is None or leading.isdisjoint(node for node, _ in roots):
+        if given is None or leading.nodes.isdisjoint(node for node, _ in roots):
             return None
         return replace(given, key=key)
 
     def _arrive(
-        self, state: _State, key: str, call: RecordedCall, parameter: str, leading: set[str]
+        self, state: _State, key: str, call: RecordedCall, parameter: str, leading: _Leading
     ) -> _State:
         """What a tensor brings into a call."""
         if call.recorded is None:
@@ -354,7 +554,7 @@ class Dataflow:
         # It requires grad though no call recorded it: a custom Function made it.
         nodes = self.history.nodes_of(key)
         if len(nodes) == 1:  # and the graph shows with what the Function is connected
-            return _State(True, state.maker) if nodes <= leading else state
+            return _State(True, state.maker) if nodes <= leading.nodes else state
         doubtful = {replace(cut, is_doubtful=True): None for cut in state.cuts}
         return _State(True, state.maker, cuts=doubtful)
 
@@ -394,6 +594,12 @@ class Dataflow:
         if several is None and len(call.made) > 1:
             several = call
         return _State(live, call, several if live else None, cuts)
+
+
+def _has_no_gradient(call: RecordedCall) -> bool:
+    """Whether the results of a call are integers, as indices are."""
+    made = () if call.operation is None else call.operation.outputs
+    return any(has_no_gradient(one.dtype or "") for one in made)
 
 
 def _wrapped(

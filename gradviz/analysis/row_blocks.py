@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from gradviz.model.report import Block, Cell, RowMember
 
@@ -12,6 +12,8 @@ FEW: Final = 12
 """Rows that are shown without blocks."""
 MOST: Final = 15
 """Rows and blocks that are shown at first; and members of a block that are no equal ones."""
+MOST_IN_ORDER: Final = 20
+"""The same where rows stay in their order: twelve layers, and what is before and after them."""
 EQUAL: Final = 3
 """So many equal rows or blocks side by side are one block."""
 LONG: Final = 200
@@ -19,6 +21,7 @@ LONG: Final = 200
 PART: Final = 100
 
 Path = tuple[str, ...]
+_Member = TypeVar("_Member", bound="int | _Draft")
 
 
 class RowFacts(Protocol):
@@ -134,16 +137,23 @@ class _Folding:
         return _Draft("total", inside.members if inside.may_open else [inside], rows)
 
     def open(self, root: _Draft) -> None:
-        """Open as many blocks as fit a screen, those that matter most first."""
+        """Open as many blocks as fit a screen, those that matter most first; where none does, those
+        with the most rows."""
+        is_ordered = self._facts.is_ordered
+        most = MOST_IN_ORDER if is_ordered else MOST
         root.is_open = True
         shown = 1 + len(root.members)
-        waiting = self._blocks(root)
+        waiting = [root]
         while waiting:
             block = waiting.pop(0)
-            if block.may_open and shown + len(block.members) <= MOST:
+            if block is not root:
+                if not block.may_open or shown + len(block.members) > most:
+                    continue
                 block.is_open = True
                 shown += len(block.members)
-                waiting = sorted((*waiting, *self._blocks(block)), key=self._rank)
+            waiting = self._ranked([*waiting, *self._blocks(block)])
+            if is_ordered:
+                waiting.sort(key=lambda one: -len(one.rows))
 
     def finished(self, draft: _Draft) -> Block:
         """A block with its totals."""
@@ -167,7 +177,7 @@ class _Folding:
 
     def _members(self, rows: list[int], depth: int) -> list[int | _Draft]:
         if len(rows) <= FEW:
-            return sorted(rows, key=self._rank)
+            return self._ranked(rows)
         found: list[int | _Draft] = []
         inside: dict[str, list[int]] = {}
         for row in rows:
@@ -183,7 +193,7 @@ class _Folding:
         found = self._equal_together(found, depth, are_rows=False)
         if len(found) > MOST:
             found = self._equal_together(found, depth, are_rows=True)
-        found.sort(key=self._rank)
+        found = self._ranked(found)
         if len(found) > MOST and self._facts.is_ordered:
             return self._parts(found, -(-len(found) // FEW))
         if len(found) > MOST:
@@ -203,23 +213,28 @@ class _Folding:
         """
         groups: dict[Hashable, list[int]] = {}
         for place, one in enumerate(members):
-            is_row = isinstance(one, int)
-            shape = self._shape(one, depth) if is_row is are_rows else place
-            groups.setdefault((is_row is are_rows, shape), []).append(place)
-        names = [self._name(one) for one in members]
+            if isinstance(one, int) is are_rows:
+                groups.setdefault(self._shape(one, depth), []).append(place)
+        together = {places[0]: places for places in groups.values() if len(places) >= EQUAL}
+        is_inside = bytearray(len(members))
+        for places in together.values():
+            for place in places[1:]:
+                is_inside[place] = True
+        names = [self._name(one) for one in members] if together else []
         found: list[int | _Draft] = []
-        for places in groups.values():
-            if len(places) >= EQUAL:
+        for place, one in enumerate(members):
+            if place in together:
+                places = together[place]
                 label = f"{ranges(places, names)} ×{len(places)}"
                 found.append(self._together(label, [members[place] for place in places]))
-            else:
-                found += [members[place] for place in places]
+            elif not is_inside[place]:
+                found.append(one)
         return found
 
     def _together(self, label: str, members: list[int | _Draft]) -> _Draft:
         """Members in one block, in parts where they are very many."""
         rows = [row for one in members for row in ([one] if isinstance(one, int) else one.rows)]
-        members = sorted(members, key=self._rank)
+        members = self._ranked(members)
         while len(members) > LONG:
             members = self._parts(members, PART)
         return _Draft(label, members, rows, may_open=False)
@@ -241,9 +256,14 @@ class _Folding:
     def _name(self, one: int | _Draft) -> str:
         return self._facts.name(one) if isinstance(one, int) else one.label
 
+    def _ranked(self, members: Sequence[_Member]) -> list[_Member]:
+        """What matters most first; what matters as much in the order of the rows."""
+        in_order = sorted(members, key=lambda one: one if isinstance(one, int) else one.rows[0])
+        return sorted(in_order, key=self._rank)
+
     def _rank(self, one: int | _Draft) -> Any:
         if isinstance(one, int):
-            return self._facts.rank([one]), one
+            return self._facts.rank([one])
         if one.rank is None:
-            one.rank = self._facts.rank(one.rows), one.rows[0]
+            one.rank = self._facts.rank(one.rows)
         return one.rank

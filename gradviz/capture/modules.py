@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gradviz.capture import contents, naming
+import torch
+
+from gradviz.capture import autograd, contents, naming
 from gradviz.model.records import ModuleInfo
 
 NamedParts = tuple[str, list[contents.Part]]
@@ -76,3 +78,12 @@ def _with_tensors(rows: list[tuple[ModuleInfo, bool]]) -> list[ModuleInfo]:
         if is_in_graph or (is_inside and number):
             kept[row.path] = row
     return list(kept.values())
+
+
+def parameter_shapes(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    """The parameters of a module by path; one that has no shape yet is left out."""
+    return {
+        path: autograd.shape_of(tensor)
+        for path, tensor in torch.nn.Module.named_parameters(module)
+        if not torch.nn.parameter.is_lazy(tensor)
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -148,11 +148,28 @@ def named_tensors(
 
 
 def named_modules(
-    variables: list[tuple[str, Any]], most: int = MOST_OBJECTS, widest: int = MOST_OBJECTS
+    variables: list[tuple[str, Any]],
+    most: int = MOST_OBJECTS,
+    widest: int = MOST_OBJECTS,
+    rebound: Collection[str] = (),
 ) -> Iterator[tuple[str, torch.nn.Module]]:
-    """Every module that a variable leads to, by its best names first; not the modules in it."""
+    """Every module that a variable leads to, by its best names first; not the modules in it.
+
+    Args:
+        variables: Names and values.
+        most: How many objects are searched.
+        widest: Containers with more entries than this are passed over.
+        rebound: Variables that lead to one object after the other: the place that an object has in
+            a list or a dictionary is a better name than they are.
+    """
     found = [one for one in search(variables, most, widest, True) if contents.is_module(one.value)]
-    found.sort(key=lambda one: (one.kind, one.depth))
+    passing = {id(one.value) for one in found if one.name in rebound}
+
+    def rank(one: Found) -> tuple[Kind, bool, int]:
+        is_better = id(one.value) in passing and one.name.endswith("]")
+        return one.kind, not is_better, one.depth
+
+    found.sort(key=rank)
     for one in found:
         yield one.name, one.value
 

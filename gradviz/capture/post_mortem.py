@@ -9,18 +9,19 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final
 
 import torch
 
 from gradviz.capture import autograd, naming
+from gradviz.capture.direct_call import direct_call
 from gradviz.capture.installed_files import is_users
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.kept_steps import BUDGET
-from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.capture.recorder.live_graph import LiveGraph, Origin
 from gradviz.capture.recorder.namespaces import variable_of
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.recording_builder import build_recording
@@ -28,9 +29,11 @@ from gradviz.capture.recorder.registry import Registry
 from gradviz.capture.recorder.source_text import Source
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
+from gradviz.capture.replicas import reduced_by
 from gradviz.model import GraphBusyError, Recording
 from gradviz.model.events import Note, Position, Raised
-from gradviz.model.joining import CELL
+from gradviz.model.joining import CELL, PROGRAM
+from gradviz.model.recording import Code
 
 LABEL: Final = "aftermath"
 """Label of a recording of kind ``"post-mortem"``."""
@@ -38,10 +41,12 @@ _MOST: Final = 200
 """Tensors that are read, those that the code speaks of first."""
 _ENGINE: Final = "_engine_run_backward"
 """Function of torch's that runs the engine."""
+_COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Names of code that has a frame and is no statement; those but the last up to Python 3.11."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
 
-def post_mortem_of(error: BaseException) -> Recording:
+def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
     """The moment after ``error`` was raised, as a recording with a start and an error.
 
     Read are the frames of its traceback, their variables, the graphs behind them, and values of
@@ -49,6 +54,7 @@ def post_mortem_of(error: BaseException) -> Recording:
 
     Args:
         error: An exception that was raised and has its traceback.
+        is_program: Whether it has ended a program that ``gradviz run`` has started.
 
     Returns:
         A recording of kind ``"post-mortem"`` with two steps: what existed when the error was
@@ -62,10 +68,12 @@ def post_mortem_of(error: BaseException) -> Recording:
     entry = entries[place] if entries else None
     named = list(_named([one.tb_frame for one in entries[: place + 1]]))
     inner = [one.tb_frame for one in entries[place + 1 :]]
+    home = _statement_of(entries, place)
+    callers = list(_texts(entries[:home]))
     in_cell = any(source_text.is_cell(one.tb_frame.f_code) for one in entries)
+    piece = source_text.of_code(entries[home].tb_frame.f_code) if entries else None
+    line = None if piece is None else piece.statement(entries[home].tb_lineno)
     del entries
-    piece = None if entry is None else source_text.of_code(entry.tb_frame.f_code)
-    line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
     if unread is not None:
         (piece, line), in_cell = unread, True
     words = None if piece is None else piece.words
@@ -82,23 +90,27 @@ def post_mortem_of(error: BaseException) -> Recording:
                 call = TorchCall(inner[0].f_code.co_name, tuple(_arguments(inner[0])), {})
                 call.position = _position(entry, piece, line)
                 writer.add(operations.refused(call, error))
-        writer.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
-        writer.add(Note("not recorded", "not recorded", (CELL,) if in_cell else ()))
+            elif (direct := _direct(entry, piece, line, named)) is not None:
+                writer.add(operations.refused(direct, error))
+        text, reduced = _ADDRESS.sub("0x…", str(error)), reduced_by(error)
+        writer.add(Raised(type(error).__name__, text, reduced=reduced))
+        where = [CELL] if in_cell else [PROGRAM] if is_program else []
+        writer.add(Note("not recorded", "not recorded", tuple(where)))
         writer.step("error", 0, line, 0)
         storages = registry.storage_keys()
     finally:
         live_graph.unmark()
         registry.forget()
         operations.forget()
-    codes = [] if piece is None else [piece.code]
+    codes = [] if piece is None else list(dict.fromkeys([piece.code, *callers]))
     made = writer.made(operations.tensor_keys)
     recording = build_recording(made, live_graph, codes, LABEL, "post-mortem")
     return EARLIER.join(recording, live_graph, storages)
 
 
-def _origin(node: Any) -> tuple[None, None, bool, int]:
+def _origin(node: Any) -> Origin:
     """Of a node nothing is known but its number, by which earlier recordings know it."""
-    return None, None, False, autograd.sequence_nr(node)
+    return Origin(number=autograd.sequence_nr(node))
 
 
 def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:
@@ -118,6 +130,13 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
+
+
+def _texts(entries: list[TracebackType]) -> Iterator[Code]:
+    """The user's code that called the function which raised."""
+    for entry in reversed(entries):
+        if is_users(entry.tb_frame.f_code.co_filename):
+            yield source_text.of_code(entry.tb_frame.f_code).code
 
 
 def _unread_text(
@@ -144,6 +163,26 @@ def _position(
     return position if is_there else None
 
 
+def _direct(
+    entry: TracebackType | None,
+    piece: Source | None,
+    line: int | None,
+    named: list[naming.Named],
+) -> TorchCall | None:
+    """The call of torch in the line that raised, which has no frame of its own."""
+    position = _position(entry, piece, line)
+    if entry is None or piece is None or position is None:
+        return None
+    tensors: dict[str, Any] = {}
+    for name, tensor in named:
+        tensors.setdefault(name, tensor)
+    function = entry.tb_frame.f_code
+    call = direct_call(piece.code, position, function, entry.tb_lasti, tensors)
+    if call is not None:
+        call.position = position
+    return call
+
+
 def _place(entries: list[TracebackType]) -> int:
     """Place of the innermost frame that runs the user's code, outside any backward.
 
@@ -155,6 +194,23 @@ def _place(entries: list[TracebackType]) -> int:
         if is_users(entries[place].tb_frame.f_code.co_filename):
             return place
     return 0
+
+
+def _statement_of(entries: list[TracebackType], place: int) -> int:
+    """Place of the frame that runs the statement: a comprehension is part of that of its own."""
+    codes = [entry.tb_frame.f_code for entry in entries[: place + 1]]
+    while place and codes[place].co_name in _COMPREHENSIONS:
+        before = next(
+            (at for at in range(place - 1, -1, -1) if _has(codes[at], codes[place])), None
+        )
+        if before is None:
+            break
+        place = before
+    return place
+
+
+def _has(code: CodeType, inner: CodeType) -> bool:
+    return any(one is inner for one in code.co_consts)
 
 
 def _named(frames: list[FrameType]) -> Iterator[naming.Named]:

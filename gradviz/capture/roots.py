@@ -64,18 +64,21 @@ def _flat(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 def _not_a_tensor(place: str, value: object) -> NotATensorError:
     hint = "gradviz.snapshot(loss), where loss is the tensor your code computed"
+    return NotATensorError(f"{place} is {what_instead(value)}. Type: {hint}")
+
+
+def what_instead(value: object) -> str:
+    """What a value is that should be a tensor, and why it has no graph."""
     if value is None:
-        reason = "None; the function that should have returned a tensor returned nothing"
-    elif isinstance(value, (bool, int, float, complex)):
-        reason = (
+        return "None; the function that should have returned a tensor returned nothing"
+    if isinstance(value, (bool, int, float, complex)):
+        return (
             f"the number {autograd.as_text(value)}; .item() and float() leave torch, and with it "
             "the graph. Pass the tensor from before that call"
         )
-    elif callable(getattr(value, "next_functions", None)) or hasattr(value, "next_functions"):
-        reason = f"the node {type(value).__name__}; pass the tensor whose grad_fn it is"
-    else:
-        reason = f"a {type(value).__name__}; only tensors hang on an autograd graph"
-    return NotATensorError(f"{place} is {reason}. Type: {hint}")
+    if callable(getattr(value, "next_functions", None)) or hasattr(value, "next_functions"):
+        return f"the node {type(value).__name__}; pass the tensor whose grad_fn it is"
+    return f"a {type(value).__name__}; only tensors hang on an autograd graph"
 
 
 def place(text: str, tensor: torch.Tensor) -> Root:
@@ -113,6 +116,12 @@ def place(text: str, tensor: torch.Tensor) -> Root:
 
 
 def _why_no_graph(tensor: torch.Tensor) -> str:
+    if autograd.is_hidden_by_vmap(tensor):
+        return (
+            "is one of many that torch.vmap computes together. Autograd records the operations, "
+            "but inside vmap torch shows neither that nor the nodes. Take the snapshot of what "
+            "vmap returns: gradviz.snapshot(torch.vmap(f)(x))"
+        )
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return (
             f"is a tensor of {autograd.dtype_of(tensor)}. Gradients exist for floating point and "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -67,6 +68,30 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
         return None
     own = tensor.detach()
     return own.cpu() if own.numel() <= CHUNK else own
+
+
+def is_finite(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is not known to have nan or inf: what cannot be read is taken to have none.
+
+    The sum tells it in one look at the numbers: one that is finite has no nan or inf in it. Of
+    tensors that are not in the memory of the host, those with at most one chunk are read. To be
+    called within ``autograd.unseen()``.
+    """
+    if not (tensor.is_floating_point() or tensor.is_complex()) or not autograd.is_plain(tensor):
+        return True
+    try:
+        if tensor.is_cpu:
+            own: torch.Tensor | None = tensor.detach()
+        else:
+            with autograd.arithmetic():
+                own = readable(tensor) if tensor.numel() <= CHUNK else None
+        if own is None or cmath.isfinite(own.sum().item()):
+            return True
+        return bool(own.isfinite().all())
+    except RecursionError:
+        raise
+    except (MemoryError, RuntimeError, OverflowError):
+        return True
 
 
 @unless_out_of_memory

@@ -257,3 +257,15 @@ class Tensors:
             if one.node is not None and one.hooks and one.node < count:
                 hooks[one.node] += one.hooks
         return hooks
+
+
+def flags_of(tensors: Sequence[torch.Tensor]) -> tuple[TensorInfo, ...]:
+    """Flags, version, hooks and storage of tensors; no graph, ``.grad`` or number is read.
+
+    Args:
+        tensors: Tensors of which none has been freed; in the same order as the result.
+    """
+    with autograd.unseen():
+        read = Tensors([Known(tensor, None, True) for tensor in tensors], {}, values=False)
+        read.choose()
+        return read.read(())[0]

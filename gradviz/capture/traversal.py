@@ -226,6 +226,7 @@ def _columns(nodes: list[Any], entries: Entries, read: FactColumns, tensors: Ten
         formula=[None if d is None else d.formula for d in derivatives],
         source=sources(nodes),
         module=[None] * count,
+        calls=[()] * count,
     )
 
 

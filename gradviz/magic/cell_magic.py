@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType, ModuleType
-from typing import Any, Final
+from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.display import display
@@ -19,9 +19,6 @@ from gradviz.magic.options import MARK, NAME, MagicOptions, parser, read_options
 from gradviz.magic.quiet_recording import QuietRecording
 from gradviz.model import GradvizError, Recording
 
-LONG: Final = 300
-"""Number of steps from which a recording shows its progress."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Running:
@@ -30,36 +27,6 @@ class _Running:
     recorder: Any
     options: MagicOptions
     cell: Any
-    progress: ProgressLine
-
-
-class ProgressLine:
-    """Shows the progress of a long recording, and at its end the number of steps."""
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-        self._shown = 0
-
-    def __call__(self, steps: int) -> None:
-        """Show that this many steps have been recorded; lines that are none show nothing new."""
-        if steps < LONG or steps == self._shown:
-            return
-        self._shown = steps
-        text = _plain(f"recording … {steps:,} steps")
-        if self._handle is None:
-            in_output: Any = display
-            self._handle = in_output(text, raw=True, display_id=True)
-        else:
-            self._handle.update(text, raw=True)
-
-    def end(self, steps: int) -> None:
-        """Show that the recording has ended."""
-        if self._handle is not None:
-            self._handle.update(_plain(f"recorded {steps:,} steps"), raw=True)
-
-
-def _plain(text: str) -> dict[str, str]:
-    return {"text/plain": text}
 
 
 class CellMagic:
@@ -124,11 +91,10 @@ class CellMagic:
         named = [self._find(name, "--only") for name in options.only]
         only = () if options.only_cell else named or None
         # Without its number: nbval runs cells that are not counted, and compares what they show.
-        progress = ProgressLine()
-        recorder = new_recorder(into, only, options, "cell", progress)
+        recorder = new_recorder(into, only, options, "cell")
         file = frame.f_code.co_filename
         recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))
-        self._running = _Running(recorder, options, cell, progress)
+        self._running = _Running(recorder, options, cell)
 
     def _find(self, name: str, option: str) -> object:
         first, *rest = name.split(".")
@@ -169,7 +135,6 @@ class CellMagic:
             return
         if error is None and not self._cells:
             self.last = recording
-        running.progress.end(len(recording))
         if running.options.name is not None:
             self.shell.user_ns[running.options.name] = recording
         _show(recording, running.options.look)
@@ -207,7 +172,6 @@ def new_recorder(
     only: Sequence[object] | None,
     options: MagicOptions,
     label: str,
-    progress: Callable[[int], None],
 ) -> Any:
     """A recorder; imported late, so that loading the extension does not import torch."""
     from gradviz.capture.recorder import Recorder
@@ -219,7 +183,6 @@ def new_recorder(
         values=options.values,
         anomaly=options.anomaly,
         label=label,
-        progress=progress,
         **budget,
     )
 

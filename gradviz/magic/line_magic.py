@@ -20,6 +20,8 @@ _COMMANDS: Final = {
     "on": "record every following cell, without values and without a player",
     "off": "record only cells that begin with %%gradviz",
     "explain": "explain the error of the last cell; without one, list what is wrong in it",
+    "answers": "show the answers of the questions that follow: for the teacher's edition",
+    "answers off": "ask the questions that follow without their answers",
     "hint on": "end the tracebacks of autograd's errors with a line that names %gradviz explain",
     "hint off": "leave tracebacks as they are",
 }
@@ -53,6 +55,8 @@ class LineMagic:
     def _run(self, command: str) -> Any:
         if command in ("on", "off"):
             self._magic.quiet.is_on = command == "on"
+        elif command in ("answers", "answers off"):
+            return self._answers(command == "answers")
         elif command in ("hint on", "hint off"):
             self._magic.hint.is_on = command == "hint on"
         elif command == "explain":
@@ -64,6 +68,14 @@ class LineMagic:
             )
         sys.stdout.write(self._state() + ("" if command else f"\n{_help()}"))
         return None
+
+    @staticmethod
+    def _answers(shows: bool) -> None:
+        from gradviz.teach.predict.edition import edition
+
+        edition.shows_answers = shows
+        words = "with their answers" if shows else "without their answers"
+        sys.stdout.write(f"Questions are shown {words}.\n")
 
     def _explain(self) -> Any:
         from gradviz.explaining import explain, of_recording

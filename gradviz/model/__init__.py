@@ -8,6 +8,7 @@ program alive. Nothing here imports torch.
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.diff import Comparison, Difference
 from gradviz.model.errors import (
+    CheckFailed,
     GradvizError,
     GraphBusyError,
     GraphvizNotFoundError,
@@ -29,6 +30,7 @@ from gradviz.model.records import Edge, Hook, Node, SavedTensor, TensorInfo, Val
 __all__ = [
     "Audit",
     "Cause",
+    "CheckFailed",
     "CodeLine",
     "Comparison",
     "Difference",

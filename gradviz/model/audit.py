@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from gradviz.model.audit_input import Gradient, OptimizerFacts
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.explanation import CodeLine
+from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.presentation import Printed
@@ -38,12 +39,26 @@ under ``no_grad``; ``"integer"``: a result that has no gradient, such as that of
 ``"left torch"``: ``item()``, ``numpy()``; ``"create_graph"``: a gradient that ``autograd.grad``
 gave without ``create_graph=True``; ``"rebound"``: another tensor has taken its place since the
 forward; ``"not a leaf"``: ``.grad`` of results is not kept; ``"not given"``: the recorded backward
-reached a custom Function, which returned none; ``"unknown"``: live tensors do not show it."""
+reached a custom Function, which returned none, or compiled code returns none; ``"unknown"``: live
+tensors do not show it."""
 
 GraphState: TypeAlias = Literal["no graph", "holds", "freed", "partly freed", "saves nothing"]
 """Which saved tensors the graph has: all (backward has not run, or ran with ``retain_graph=True``),
 none (``backward()`` or ``autograd.grad()`` has freed them), some (a backward raised an error, or
 ran over a part), or its nodes save none, so that it is not known whether backward has run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartialCut:
+    """A place at which a part of the way from a parameter to the loss is cut, beside a part that
+    passes a gradient."""
+
+    why: str
+    """What happened there, in a sentence."""
+    at: CodeLine | None = None
+    """Its line."""
+    call: str = ""
+    """The call: ``"item()"``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +93,9 @@ class ParameterAudit:
     """Line that cut it off, if it was recorded."""
     also: tuple[str, ...] = ()
     """What else cuts it off, or was noticed about it."""
+    partly: tuple[PartialCut, ...] = ()
+    """Where a recording shows that a part of the way from it to the loss is cut, though it gets a
+    gradient; the part may be meant to be constant, as a target that is detached."""
     unknown: tuple[str, ...] = ()
     """What is not known, and how to find it out."""
     grad: Gradient | None = None
@@ -113,6 +131,14 @@ class ModuleAudit:
     def elements(self) -> int:
         """How many numbers the parameters have together."""
         return sum(row.elements for row in self.parameters)
+
+    def __str__(self) -> str:
+        facts = [plural(len(self.parameters), "parameter"), plural(self.elements, "element")]
+        if self.norm is not None:
+            facts.append(f".grad norm {self.norm:.4g}")
+        if names := ", ".join(row.name for row in self.without_gradient):
+            facts.append(f"without gradient: {names}")
+        return f"{self.name}: {', '.join(facts)}"
 
     @property
     def gets_gradient(self) -> bool | None:
@@ -171,20 +197,32 @@ class Audit(Printed):
     def __getitem__(self, name: str) -> Any:
         """The row of a parameter, by any of its paths, or the rows of a module, by its path.
 
+        Args:
+            name: Path in the model, ``"h.3"``; also with the variable before it, ``"model.h.3"``.
+
         Returns:
             A :class:`ParameterAudit`, or for a module a :class:`ModuleAudit`.
 
         Raises:
             UnknownNodeError: If the model has no such parameter; the message lists the names.
         """
-        for row in self.parameters:
-            if name in row.names:
-                return row
-        if isinstance(name, str) and name:
-            rows = tuple(row for row in self.parameters if row.name.startswith(f"{name}."))
-            if rows:
-                return ModuleAudit(name, rows)
+        for path in self._paths(name):
+            for row in self.parameters:
+                if path in row.names:
+                    return row
+            rows = tuple(row for row in self.parameters if row.name.startswith(f"{path}."))
+            if path and rows:
+                return ModuleAudit(path, rows)
         raise UnknownNodeError(f"this model has no parameter {name!r}{self._hint(name)}")
+
+    def _paths(self, name: object) -> Iterator[str]:
+        """A path in the model, and the same without the variable that leads to the model."""
+        if isinstance(name, str):
+            yield name
+            variable, _, rest = name.partition(".")
+            known = {path.partition(".")[0] for row in self.parameters for path in row.names}
+            if variable.isidentifier() and variable not in known:
+                yield rest
 
     def _hint(self, name: object) -> str:
         names = [path for row in self.parameters for path in row.names]

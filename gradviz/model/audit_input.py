@@ -184,3 +184,8 @@ class AuditInput:
     carriers: tuple[OtherPath, ...] = ()
     has_looked: bool = True
     """Whether all graphs of named tensors were searched for aliases and carriers."""
+    is_module: bool = False
+    """Whether the parameters are all those of modules."""
+    given: tuple[tuple[str, tuple[bool, ...]], ...] = ()
+    """Nodes that are compiled functions, each with whether its backward gives a gradient to each
+    entry of its ``next_functions``."""

@@ -16,6 +16,8 @@ _SHAPES_ONLY: Final = frozenset(
     | {"randint_like"}
 )
 """Calls whose results have nothing of the numbers that went in, as those of ``new_zeros``."""
+_OF_THE_FIRST: Final = frozenset({"expand_as", "view_as", "reshape_as", "type_as"})
+"""Calls that take the shape or the dtype of their second operand."""
 _OVERWRITES: Final = frozenset({"copy_", "zero_", "fill_", "normal_", "uniform_", "set_"})
 """Calls after which nothing is left of what stood in the tensor that they write."""
 
@@ -88,4 +90,6 @@ def _numbers_of(event: Operation) -> tuple[str, ...]:
     """Those of what went in whose numbers came out."""
     if event.name in _SHAPES_ONLY or event.name.startswith("new_"):
         return ()
+    if event.name in _OF_THE_FIRST:
+        return event.reads[:1]
     return event.reads[1:] if event.name in _OVERWRITES else event.reads

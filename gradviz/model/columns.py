@@ -30,6 +30,7 @@ class Columns:
     formula: Sequence[str | None]
     source: Sequence[str | None]
     module: Sequence[str | None]
+    calls: Sequence[tuple[tuple[str, int], ...]]
 
 
 COLUMN_NAMES: Final = tuple(f.name for f in fields(Columns))
@@ -67,7 +68,7 @@ class ColumnsOf:
         )
         for name, column in self._others.items():
             column.append(getattr(node, name))
-        for name in ("output_shapes", "arguments"):  # of texts and sizes: what is equal is the same
+        for name in ("output_shapes", "arguments", "calls"):  # what is equal is the same
             column = self._others[name]
             column[-1] = self._shared.setdefault(column[-1], column[-1])
 

@@ -33,6 +33,16 @@ def has_no_memory(device: str | None) -> bool:
     return device is not None and (device == "meta" or device.startswith("fake "))
 
 
+def is_shared_out(device: str | None) -> bool:
+    """Whether tensors at a device are DTensors, of which each process holds a part.
+
+    Examples:
+        >>> [is_shared_out(device) for device in ("DTensor cpu", "cpu", None)]
+        [True, False, False]
+    """
+    return device is not None and device.startswith("DTensor ")
+
+
 def devices_at(places: Iterable[Place | None]) -> list[str]:
     """The devices of these places, in alphabetical order, but for numbers on the CPU.
 

@@ -6,6 +6,11 @@ reason in terms of autograd, and a call that works.
 
 from __future__ import annotations
 
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
 
 class GradvizError(Exception):
     """Base class of all errors that gradviz raises."""
@@ -44,6 +49,56 @@ class RecordingError(GradvizError, RuntimeError):
 
 class NothingRaisedError(GradvizError, AssertionError):
     """Code that was expected to raise an error did not."""
+
+
+class CheckFailed(GradvizError, AssertionError):  # noqa: N818  # what an assertion does
+    """What a function of :mod:`gradviz.check` asks does not hold, or is not known to hold.
+
+    Args:
+        found: What was found.
+        expected: What was expected; a noun after "expected".
+        why: The reason in autograd's terms.
+        fix: What to type next.
+    """
+
+    def __init__(self, found: str, expected: str, why: str = "", fix: str = "") -> None:
+        super().__init__(found, expected, why, fix)
+        self.found = found
+        self.expected = expected
+        self.why = why
+        self.fix = fix
+
+    def __str__(self) -> str:
+        lines = [f"{self.found}; expected {self.expected}"]
+        lines += [f"Why: {self.why}"] if self.why else []
+        lines += [f"Type: {self.fix}"] if self.fix else []
+        return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: its own traceback, which ends at the line that asked."""
+        ipython: Any = sys.modules.get("IPython")
+        shell = None if ipython is None else ipython.get_ipython()
+        asked = _without_ours(self.__traceback__)
+        if shell is None:
+            return traceback.format_exception(type(self), self, asked)
+        shown: list[str] = shell.InteractiveTB.structured_traceback(
+            type(self), self, asked, tb_offset=1
+        )
+        return shown
+
+
+def _without_ours(raised: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of gradviz at its end."""
+    frames = []
+    while raised is not None:
+        frames.append(raised)
+        raised = raised.tb_next
+    while frames and frames[-1].tb_frame.f_globals.get("__name__", "").startswith("gradviz."):
+        frames.pop()
+    made = None
+    for one in frames[::-1]:
+        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return made
 
 
 class GraphvizNotFoundError(GradvizError, RuntimeError):

@@ -22,6 +22,7 @@ NotRecorded: TypeAlias = Literal[
     ".data",
     "not differentiable",
     "left torch",
+    "inside vmap",
     "unknown",
 ]
 NoteKind: TypeAlias = Literal[
@@ -41,8 +42,8 @@ NoteKind: TypeAlias = Literal[
 """What a :class:`Note` is about."""
 WriteAgent: TypeAlias = Literal["call", "assignment", "optimizer", "module", "unseen"]
 """Who wrote: a call of torch; an assignment to ``.data``, which gives a tensor other memory; a step
-of an optimizer; the forward of a module, its own buffer, in a call that moves no version; something
-that torch did not see."""
+of an optimizer; the forward of a module, its own buffer, in a call that moves no version, or
+DistributedDataParallel, those of all its modules; something that torch did not see."""
 GradMode: TypeAlias = Literal["on", "off", "inference"]
 """Whether operations are recorded: grad mode is on, it is off, or inference mode is on."""
 HIDES_CALLS: Final[frozenset[NoteKind]] = frozenset(
@@ -133,6 +134,10 @@ class Operation(Event):
     """Those of ``reads`` that required grad before the call."""
     position: Position | None = None
     """The expression that called it; ``None`` if it is not known."""
+    read_values: tuple[ValueSummary | None, ...] = ()
+    """Numbers of ``reads`` after the call, where a result has nan or inf; empty elsewhere."""
+    made_values: tuple[ValueSummary | None, ...] = ()
+    """Numbers of ``made`` there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +401,19 @@ class Clipped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SchedulerStepped(Event):
+    """``scheduler.step()`` ran."""
+
+    kind: ClassVar[str] = "scheduler"
+    name: str
+    """Class of the scheduler: ``"StepLR"``."""
+    parameters: tuple[str, ...] = ()
+    """Ids of the parameters of its optimizer."""
+    has_stepped: bool = False
+    """Whether its optimizer had stepped since the scheduler was made."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unregistered(Event):
     """A module ran that has leaves in an attribute which are not among its parameters."""
 
@@ -526,6 +544,9 @@ class Raised(Event):
     backward: int | None = None
     needed: tuple[bool, ...] = ()
     """If that node is of a custom Function: which arguments of its forward need a gradient."""
+    reduced: tuple[str, ...] = ()
+    """If DistributedDataParallel was in sight: the parameters whose gradients it reduces, by
+    their names in the module that it wraps, in the order in which its messages number them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,6 +580,7 @@ EVENTS: dict[str, type[Event]] = {
         OptimizerStepped,
         ZeroedGrad,
         Clipped,
+        SchedulerStepped,
         Unregistered,
         Refused,
         Made,

@@ -40,11 +40,45 @@ ErrorKind: TypeAlias = Literal[
     "differentiated twice",
     "no derivative",
     "recomputation differs",
+    "nan in backward",
+    "gradient of another dtype or device",
+    "tensor as its own gradient",
+    "hook cannot be registered",
+    "hook of saved tensors",
+    "invalid custom Function",
+    "wrong number of arguments",
+    "reentrant checkpoint",
+    "saved tensors unpacked twice",
+    "gradcheck failed",
+    "no inputs",
+    "outside a dual level",
+    "backward under torch.func",
+    "number has no graph",
     "does not require grad",
     "out= is not recorded",
+    "view made without recording written",
+    "view from a custom Function written",
+    "view of a written base used",
+    "expanded tensor written",
+    "resized in place",
+    "view detached in place",
+    "optimizer without parameters",
+    "optimizer given no tensors",
+    "parameter in two groups",
+    "tensor in place of a parameter",
+    "data of another kind",
+    "inference tensor cannot require grad",
+    "non-leaf sent to another process",
+    "gradient depends on a free choice",
+    "Python function of each number",
+    "not possible under torch.func",
+    "function returns no tensor",
     "value read under vmap",
     "write under vmap",
     "random numbers under vmap",
+    "parameter unused under DDP",
+    "parameter ready twice under DDP",
+    "nothing to reduce under DDP",
     "other",
     # torch raises nothing
     "hidden write",
@@ -58,6 +92,28 @@ ErrorKind: TypeAlias = Literal[
     "gradient added to a used one",
     "update of a loop variable",
     "parameter not registered",
+    "first nan or inf",
+    "partial gradient",
+    "clipped after the step",
+    "clipped while scaled",
+    "step without gradients",
+    "step without backward",
+    "loss of one class",
+    "gradient withheld by a Function",
+    "derivative of 0",
+    "softmax before a loss",
+    "no logarithm before a loss",
+    "graph kept in each pass",
+    "target with a gradient",
+    "advantage with a gradient",
+    "gradient that nothing uses",
+    "gradient of another loss",
+    "layer made in each pass",
+    "parameter without a gradient",
+    "frozen by a part of a name",
+    "trained in eval mode",
+    "evaluated in training mode",
+    "scheduler before the optimizer",
 ]
 """The kind of the fault; it does not change between releases of torch."""
 SILENT: Final[frozenset[str]] = frozenset(
@@ -73,11 +129,36 @@ SILENT: Final[frozenset[str]] = frozenset(
         "gradient added to a used one",
         "update of a loop variable",
         "parameter not registered",
+        "first nan or inf",
+        "partial gradient",
+        "clipped after the step",
+        "clipped while scaled",
+        "step without gradients",
+        "step without backward",
+        "loss of one class",
+        "gradient withheld by a Function",
+        "derivative of 0",
+        "softmax before a loss",
+        "no logarithm before a loss",
+        "graph kept in each pass",
+        "target with a gradient",
+        "advantage with a gradient",
+        "gradient that nothing uses",
+        "gradient of another loss",
+        "layer made in each pass",
+        "parameter without a gradient",
+        "frozen by a part of a name",
+        "trained in eval mode",
+        "evaluated in training mode",
+        "scheduler before the optimizer",
     }
 )
 """Kinds in which torch raises nothing."""
 
 
+Rank: TypeAlias = Literal["fault", "worth a look"]
+"""``"fault"``: what was meant cannot happen, as the error or the recording shows; ``"worth a
+look"``: a fact that can be meant, as when gradients add up over steps."""
 CauseKind: TypeAlias = Literal["write", "backward", "cut", "save", "other"]
 _NOTHING: Final = Sentence()
 
@@ -174,6 +255,8 @@ class Explanation(Printed):
     """What to mark in a picture of the graph."""
     step: int | None = None
     """Step of the recording at which it was noticed: place in ``recording.all_steps``."""
+    rank: Rank = "fault"
+    """Whether it is certain that something is wrong, or only worth a look."""
     recording: Recording | None = field(default=None, compare=False, repr=False)
     """The recording it was read from; of a program that was not recorded it has one step."""
 
@@ -184,6 +267,11 @@ class Explanation(Printed):
     def is_silent(self) -> bool:
         """Whether torch raised nothing."""
         return self.kind in SILENT
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it is certain that something is wrong; else it is worth a look."""
+        return self.rank == "fault"
 
     @property
     def cause(self) -> Cause | None:

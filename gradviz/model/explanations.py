@@ -19,8 +19,8 @@ class Explanations(Printed, Sequence[Explanation]):
     """What :func:`gradviz.explain` returns: explanations, the most important first, and reports.
 
     The first is that of the error which left the code, if one did; then come faults without an
-    error, and errors that the code caught. Fields of the first can be read from the whole:
-    ``found.kind``, ``found.fixes``. It is true if anything is explained.
+    error, errors that the code caught, and last what is only worth a look. Fields of the first can
+    be read from the whole: ``found.kind``, ``found.fixes``. It is true if anything is explained.
 
     Args:
         explanations: In this order.

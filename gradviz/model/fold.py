@@ -14,7 +14,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.records import Number
 
 FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "views", "leaves"]
-"""What a fold is: ``"graph"``, all of it; ``"module"``, what one call of a module made;
+"""What a fold is: ``"graph"``, all of it; ``"module"``, what calls of a module made;
 ``"repeat"``, parts of equal structure one after the other, such as layers and time steps;
 ``"turn"``, one of them that is not a module; ``"part"``, consecutive nodes or parts of a repeat;
 ``"views"``, a node with the views and casts of its inputs; ``"leaves"``, leaves of one fold."""
@@ -43,6 +43,9 @@ class Fold:
     """Path of the module that made all of it: ``"model.layers.0"``; ``""`` if none is known."""
     type: str = ""
     """Class of that module, ``""`` if it is not known."""
+    calls: int | None = None
+    """Of a module, how many calls of it made what is in it: 0 if only modules in it were called;
+    ``None`` if that is not known."""
     times: int = 0
     """Of a repeat and its parts, how many equal parts are in it; else 0."""
     head: int | None = None
@@ -97,7 +100,8 @@ class FoldTotals:
     nodes: int
     """Nodes, leaves included."""
     leaves: int
-    """Leaves among them; one that is used outside of the fold, too, is not in it."""
+    """Leaves among them. One that is used outside of the fold, too, is in it only if it is the
+    first of several calls of a module that use it."""
     parameters: int
     """Elements of these leaves."""
     saved_bytes: int
@@ -146,6 +150,8 @@ class FoldTree:
         root: The fold with the whole graph.
         inferred: Places of the nodes whose module is not known, but follows from those before
             and after them.
+        makers: By place the path of the module that made a node, ``None`` where no module did or
+            that is not known. Not given, none is known.
 
     Examples:
         >>> from gradviz.model import Node
@@ -162,15 +168,23 @@ class FoldTree:
         "_users",
         "graph",
         "inferred",
+        "makers",
         "places",
         "positions",
         "root",
     )
 
-    def __init__(self, graph: Graph, root: Fold, inferred: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        root: Fold,
+        inferred: frozenset[int] = frozenset(),
+        makers: Sequence[str | None] | None = None,
+    ) -> None:
         self.graph = graph
         self.root = root
         self.inferred = inferred
+        self.makers: Sequence[str | None] = makers or [None] * len(graph)
         self._folds: dict[str, Fold] = {}
         self._above: dict[str, Fold] = {}
         self.places: MutableSequence[int] = array("q")

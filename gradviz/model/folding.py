@@ -18,6 +18,8 @@ class Folding:
     """Of each fold, by its id."""
     is_automatic: bool = False
     """Whether nobody asked for these folds: then fewer may be open, so that a picture fits."""
+    is_other_model: bool = False
+    """Whether a module was given, of which nothing is in the graph."""
 
     def closed(self, fold_id: str) -> Folding:
         """The same with one fold closed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from gradviz.model.columns import COLUMN_NAMES, Columns, ColumnsOf, Nodes, number_of
@@ -46,6 +47,7 @@ class Graph(Printed):
         "_places",
         "_root_places",
         "_tensors",
+        "_values_left_out",
     )
     _columns: Columns
     _numbers: Sequence[int]
@@ -58,6 +60,7 @@ class Graph(Printed):
     _modules: tuple[ModuleInfo, ...]
     _order: tuple[int, ...] | None
     """Places of the nodes in the order in which torch made them, where that is known."""
+    _values_left_out: bool
     _made: dict[str, Any]
     """What was asked for before, by name."""
 
@@ -69,6 +72,7 @@ class Graph(Printed):
         numbers: Sequence[int] | None = None,
         modules: Sequence[ModuleInfo] = (),
         order: Sequence[int] | None = None,
+        values_left_out: bool = False,
     ) -> None:
         put = object.__setattr__
         put(self, "_columns", columns)
@@ -79,6 +83,7 @@ class Graph(Printed):
         put(self, "_tensors", tuple(tensors))
         put(self, "_modules", tuple(modules))
         put(self, "_order", None if order is None else tuple(order))
+        put(self, "_values_left_out", values_left_out)
         put(self, "_made", {})
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -92,6 +97,7 @@ class Graph(Printed):
         tensors: Sequence[TensorInfo] = (),
         modules: Sequence[ModuleInfo] = (),
         order: Sequence[str] | None = None,
+        values_left_out: bool = False,
     ) -> Graph:
         """Build a graph from :class:`Node` objects, whose ids must rise: ``n0``, ``n1``, ``n4``.
 
@@ -101,6 +107,7 @@ class Graph(Printed):
             tensors: The tensors.
             modules: The modules that have some of the tensors.
             order: Ids of the nodes in the order in which the forward made them, without leaves.
+            values_left_out: Whether numbers were taken out, as ``save(values=False)`` does.
 
         Raises:
             ValueError: If an id is not such a number, or an entry points outside the graph.
@@ -112,7 +119,7 @@ class Graph(Printed):
             raise ValueError("the ids of the nodes must rise: 'n0', 'n1', …")
         for _, _, number in found.pointing_nowhere():
             raise ValueError(f"'n{number}' is not in this graph of {len(found)} nodes")
-        return cls._of(found, roots, tensors, modules, order)
+        return cls._of(found, roots, tensors, modules, order, values_left_out)
 
     @classmethod
     def _of(
@@ -122,6 +129,7 @@ class Graph(Printed):
         tensors: Sequence[TensorInfo],
         modules: Sequence[ModuleInfo],
         order: Sequence[str] | None,
+        values_left_out: bool,
     ) -> Graph:
         numbers = None if found.in_order else found.numbers
         places = range(len(found)) if numbers is None else {n: i for i, n in enumerate(numbers)}
@@ -139,7 +147,13 @@ class Graph(Printed):
             numbers,
             modules,
             None if order is None else [place(node_id) for node_id in order],
+            values_left_out,
         )
+
+    @property
+    def values_left_out(self) -> bool:
+        """Whether the numbers of tensors were taken out, as ``save(values=False)`` does."""
+        return self._values_left_out
 
     @property
     def nodes(self) -> Nodes:
@@ -258,6 +272,16 @@ class Graph(Printed):
         return self._columns.module
 
     @property
+    def calls(self) -> Sequence[tuple[tuple[str, int], ...]]:
+        """The calls of modules in which each node was made, as :attr:`Node.calls`."""
+        return self._columns.calls
+
+    @property
+    def sources(self) -> Sequence[str | None]:
+        """The line that made each node, as :attr:`Node.source`."""
+        return self._columns.source
+
+    @property
     def modules(self) -> tuple[ModuleInfo, ...]:
         """Modules that have leaves or saved tensors of this graph, a module before those in it.
 
@@ -265,6 +289,11 @@ class Graph(Printed):
         graph those that were called: there each node knows the one that made it.
         """
         return self._modules
+
+    @property
+    def modules_by_path(self) -> Mapping[str, ModuleInfo]:
+        """:attr:`modules` by their paths."""
+        return self._kept("modules_by_path", lambda: {one.path: one for one in self._modules})
 
     @property
     def order(self) -> Sequence[int]:
@@ -285,10 +314,13 @@ class Graph(Printed):
         return tuple(known[v] for v in self._columns.variable if v is not None)
 
     @property
-    def leaf_nodes(self) -> dict[str, str]:
+    def leaf_nodes(self) -> Mapping[str, str]:
         """The ``AccumulateGrad`` of each leaf: node id by tensor id."""
+        return self._kept("leaf_nodes", self._all_leaf_nodes)
+
+    def _all_leaf_nodes(self) -> Mapping[str, str]:
         variables = enumerate(self._columns.variable)
-        return {v: f"n{self._numbers[i]}" for i, v in variables if v is not None}
+        return MappingProxyType({v: f"n{self._numbers[i]}" for i, v in variables if v is not None})
 
     @property
     def saved_bytes(self) -> int:
@@ -331,7 +363,15 @@ class Graph(Printed):
     def with_modules(self, modules: tuple[ModuleInfo, ...]) -> Graph:
         """The same nodes and tensors, with these modules."""
         numbers = None if self._places is None else self._numbers
-        return Graph(self._columns, self._root_places, self._tensors, numbers, modules, self._order)
+        return Graph(
+            self._columns,
+            self._root_places,
+            self._tensors,
+            numbers,
+            modules,
+            self._order,
+            self._values_left_out,
+        )
 
     def __len__(self) -> int:
         return len(self._columns.name)
@@ -419,14 +459,26 @@ class Graph(Printed):
         The device is named once, in the header, when all tensors share it; fields that have
         their default value are left out.
         """
-        order = None
-        if self._order is not None:
-            known = order_of(self._columns, self._root_places, None)
-            if list(self.order) != list(known):
-                order = [f"n{self._numbers[place]}" for place in self.order]
         with working("to_json"):
             nodes = counted(self.nodes, "nodes written", len(self))
-            return graph.write(self.roots, nodes, self._tensors, self.device, self._modules, order)
+            return graph.write(
+                self.roots,
+                nodes,
+                self._tensors,
+                self.device,
+                self._modules,
+                self.made_order,
+                self._values_left_out,
+            )
+
+    @property
+    def made_order(self) -> tuple[str, ...] | None:
+        """Ids of the nodes as the forward made them; ``None`` if that follows from the edges."""
+        if self._order is None:
+            return None
+        if list(self.order) == list(order_of(self._columns, self._root_places, None)):
+            return None
+        return tuple(f"n{self._numbers[place]}" for place in self.order)
 
     @classmethod
     def from_json(cls, text: str) -> Graph:
@@ -436,8 +488,16 @@ class Graph(Printed):
             ValueError: If the text is not JSON, not a gradviz graph of this format, or damaged;
                 the message says where: ``nodes[3].saved[0].state: …``.
         """
-        found = graph.read(text)
-        return cls._of(found.nodes, found.roots, found.tensors, found.modules, found.order)
+        with working("from_json"):
+            found = graph.read(text)
+            return cls._of(
+                found.nodes,
+                found.roots,
+                found.tensors,
+                found.modules,
+                found.order,
+                found.values_left_out,
+            )
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:
         return Graph.from_json, (self.to_json(),)

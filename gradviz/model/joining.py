@@ -28,15 +28,28 @@ from gradviz.model.freed import freed_by
 from gradviz.model.history import History
 from gradviz.model.recording import Code, Recording, RowChanges, StepRecord
 from gradviz.model.records import Node, SavedTensor
+from gradviz.model.same_nodes import SameNodes
 from gradviz.model.source_line import SourceLine
 from gradviz.model.writes import Written, writes_since_save
 
 CELL: Final = "cell"
 """What source text of a notebook is called."""
+PROGRAM: Final = "program"
+"""What is said of a script that ``gradviz run`` has started."""
 EARLIER: Final = "earlier cell"
 """What that of an earlier recording is called; of a second one ``"earlier cell 2"``."""
-_Sources: TypeAlias = "Mapping[str, tuple[SourceLine | None, str | None]]"
-"""Source line and module of nodes, by id."""
+
+
+class Making(NamedTuple):
+    """How an earlier recording saw a node being made."""
+
+    source: SourceLine | None
+    module: str | None
+    calls: tuple[tuple[str, int], ...]
+
+
+_Makings: TypeAlias = "Mapping[str, Making]"
+"""By ids of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ def joined(
         storages: Keys of its storages, by id.
         earlier: The earlier recordings, the last one first.
     """
-    found = sorted(_found(recording.history, numbers, earlier), key=lambda one: one.age)
+    found = sorted(_found(recording.history, numbers, storages, earlier), key=lambda one: one.age)
     return _Joining(recording, storages, earlier).with_facts(found) if found else recording
 
 
@@ -82,8 +95,12 @@ class Found(NamedTuple):
 
 
 def _found(
-    history: History, numbers: Mapping[str, int], earlier: Sequence[Remembered]
+    history: History,
+    numbers: Mapping[str, int],
+    storages: Mapping[str, int],
+    earlier: Sequence[Remembered],
 ) -> Iterator[Found]:
+    same = [SameNodes(history, storages, one.recording.history, one.storages) for one in earlier]
     for key in history.node_ids if earlier else ():
         number = numbers.get(key)
         row = next(iter(history.node_rows(key, len(history.recording.records))[::-1]), None)
@@ -92,25 +109,9 @@ def _found(
         for age, one in enumerate(earlier):
             past, other = one.recording.history, one.nodes.get(number)
             known = past.node(other, len(one.recording.records))
-            if known is not None and _is_same(row, known):
+            if known is not None and same[age].may_be(row, known):
                 yield Found(age, row, known, past)
                 break
-
-
-def _is_same(now: Node, before: Node) -> bool:
-    """Whether a row can be a later one of the same node; threads count their nodes alone."""
-    return (
-        now.name == before.name
-        and now.output_shapes == before.output_shapes
-        and len(now.next_functions) == len(before.next_functions)
-        and [slot.name for slot in now.saved] == [slot.name for slot in before.saved]
-        and all(map(_is_same_slot, now.saved, before.saved))
-    )
-
-
-def _is_same_slot(now: SavedTensor, before: SavedTensor) -> bool:
-    pairs = ((now.saved_version, before.saved_version), (now.shape, before.shape))
-    return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 class _Joining:
@@ -126,6 +127,9 @@ class _Joining:
         self._places: dict[tuple[int, int], int] = {}
         """Places of source texts, by that of the earlier recording and theirs in it."""
         self._needed: set[tuple[int, int]] = set()
+        self._calls: dict[tuple[int, int], int] = {}
+        """Numbers of calls that earlier recordings have seen, by that recording and theirs in it;
+        below 0, so that no call of this one has them."""
         self._names: dict[tuple[int, str], str] = {}
         """What the cells of an earlier recording are called, by what that recording calls them."""
 
@@ -137,8 +141,8 @@ class _Joining:
             if code not in self._codes:
                 self._codes.append(code)
             self._places[age, place] = self._codes.index(code)
-        sources, events = self._facts(found)
-        records = [_with_sources(step, sources) for step in self._recording.records]
+        makings, events = self._facts(found)
+        records = [_with_makings(step, makings) for step in self._recording.records]
         records[0] = replace(records[0], events=(*records[0].events, *events))
         recording = self._recording
         return Recording(
@@ -151,10 +155,20 @@ class _Joining:
             recording.order,
         )
 
-    def _facts(self, found: Sequence[Found]) -> tuple[_Sources, list[Event]]:
-        sources = {one.now.id: (self._source(one), one.before.module) for one in found}
+    def _facts(self, found: Sequence[Found]) -> tuple[_Makings, list[Event]]:
+        makings = {
+            one.now.id: Making(self._source(one), one.before.module, self._calls_of(one))
+            for one in found
+        }
         events = (event for one in found for event in (*self._saved(one), *self._freed(one)))
-        return sources, list(events)
+        return makings, list(events)
+
+    def _calls_of(self, one: Found) -> tuple[tuple[str, int], ...]:
+        numbers = self._calls
+        return tuple(
+            (path, numbers.setdefault((one.age, number), -1 - len(numbers)))
+            for path, number in one.before.calls
+        )
 
     def _source(self, one: Found) -> SourceLine | None:
         line = one.past.made_at(one.before)
@@ -265,18 +279,19 @@ def _number(line: CodeLine | None) -> int | None:
     return None if line is None else line.line
 
 
-def _with_sources(step: StepRecord, sources: _Sources) -> StepRecord:
+def _with_makings(step: StepRecord, makings: _Makings) -> StepRecord:
     """A step whose rows say which earlier line made a node."""
     changes = step.changes
-    if not any(key in sources for key, _ in changes.nodes):
+    if not any(key in makings for key, _ in changes.nodes):
         return step
-    nodes = tuple((key, _with_source(row, sources.get(key))) for key, row in changes.nodes)
+    nodes = tuple((key, _with_making(row, makings.get(key))) for key, row in changes.nodes)
     return replace(step, changes=RowChanges(nodes, changes.tensors, changes.roots))
 
 
-def _with_source(
-    row: Node | None, known: tuple[SourceLine | None, str | None] | None
-) -> Node | None:
+def _with_making(row: Node | None, known: Making | None) -> Node | None:
     if row is None or known is None:
         return row
-    return replace(row, source=row.source or known[0], module=row.module or known[1])
+    source = row.source or known.source
+    if row.module is not None:
+        return replace(row, source=source)
+    return replace(row, source=source, module=known.module, calls=known.calls)

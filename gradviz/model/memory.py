@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.errors import UnknownNodeError
+from gradviz.model.formatting import plural, size
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.presentation import Printed
@@ -91,6 +92,14 @@ class Holder:
     """How many saves of unknown size it has."""
     inferred: int = 0
     """Of how many of its nodes the module is not known, but inferred from the nodes around."""
+
+    def __str__(self) -> str:
+        facts = [f"{size(self.nbytes)} saved by {plural(len(self.nodes), 'node')}"]
+        if self.shared:
+            facts.append(f"{size(self.shared)} of it by others, too")
+        if self.unknown:
+            facts.append(f"{plural(self.unknown, 'save')} of unknown size")
+        return f"{self.name}: {', '.join(facts)}"
 
 
 @dataclass(frozen=True, slots=True)

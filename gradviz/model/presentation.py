@@ -51,8 +51,12 @@ class Presentation:
         """The folded graph of all steps; ``None`` if it is shown as it is."""
         return None
 
-    def progress_display(self) -> ProgressDisplay | None:
-        """Where the progress of work that takes long is shown, ``None`` for nowhere."""
+    def progress_display(self, is_alone: bool) -> ProgressDisplay | None:
+        """Where the progress of work that takes long is shown, ``None`` for nowhere.
+
+        Args:
+            is_alone: Whether nothing else writes to the terminal meanwhile.
+        """
         return None
 
     def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:

@@ -64,6 +64,8 @@ class Work:
         name: What was asked for: ``"snapshot"``.
         clock: Seconds.
         display_of: Where progress is shown, ``None`` for nowhere; asked once, when it is needed.
+        is_alone: Whether nothing else writes to the terminal meanwhile, as code that is recorded
+            may do: a line in between would disturb that.
     """
 
     def __init__(
@@ -71,9 +73,10 @@ class Work:
         name: str,
         clock: Callable[[], float] = time.monotonic,
         display_of: Callable[[], ProgressDisplay | None] | None = None,
+        is_alone: bool = True,
     ) -> None:
         self._name, self._clock = name, clock
-        self._display_of = display_of
+        self._display_of = display_of or (lambda: in_use().progress_display(is_alone))
         self._display: ProgressDisplay | None = None
         self._next = clock() + AFTER
         self._is_shown = False
@@ -86,24 +89,26 @@ class Work:
         self._next = now + EVERY
         if not self._is_shown:
             self._is_shown = True
-            self._display = (self._display_of or in_use().progress_display)()
+            self._display = self._display_of()
         if self._display is not None:
             count = f"{done:,} of {total:,}" if total else f"{done:,}"
             so_far = "" if total else " so far"
             self._display.show(f"gradviz {self._name}: {count} {what}{so_far}")
 
-    def counted(self, things: Iterable[Thing], what: str, total: int = 0) -> Iterator[Thing]:
+    def counted(
+        self, things: Iterable[Thing], what: str, total: int = 0, stride: int = STRIDE
+    ) -> Iterator[Thing]:
         """Things, and how many of them have been gone through."""
         for done, thing in enumerate(things):
-            if done % STRIDE == 0:
+            if done % stride == 0:
                 self.at(what, done, total)
             yield thing
 
     def end(self) -> None:
-        """Remove what is shown."""
-        display, self._display = self._display, None
-        if display is not None:
-            display.end()
+        """Remove what is shown; more than once does no harm."""
+        if self._display is not None:
+            self._display.end()
+            self._display = None
 
 
 _work: ContextVar[Work | None] = ContextVar("work", default=None)
@@ -128,12 +133,19 @@ def working(name: str, work: Callable[[str], Work] = Work) -> Iterator[None]:
         yield
         return
     one = work(name)
-    try:  # from before it is set: a Ctrl-C may come in between
-        _work.set(one)
-        yield
-    finally:
+
+    def end() -> None:
         _work.set(None)
         one.end()
+
+    try:
+        try:  # from before it is set: a Ctrl-C may come in between
+            _work.set(one)
+            yield
+        finally:
+            end()
+    finally:  # once more: a Ctrl-C may have come while it ended
+        end()
 
 
 def is_running() -> bool:
@@ -153,13 +165,16 @@ def at(what: str, done: int, total: int = 0) -> None:
         work.at(what, done, total)
 
 
-def counted(things: Iterable[Thing], what: str, total: int = 0) -> Iterable[Thing]:
+def counted(
+    things: Iterable[Thing], what: str, total: int = 0, stride: int = STRIDE
+) -> Iterable[Thing]:
     """Things, of which the work that runs says how many it has gone through.
 
     Args:
         things: Any.
         what: As for :func:`at`.
         total: As for :func:`at`.
+        stride: After how many of them the clock is read; 1 for those that take long.
     """
     work = _work.get()
-    return things if work is None else work.counted(things, what, total)
+    return things if work is None else work.counted(things, what, total, stride)

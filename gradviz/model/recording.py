@@ -15,6 +15,7 @@ from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
 from gradviz.model.presentation import Printed, in_use
+from gradviz.model.progress import working
 from gradviz.model.records import ModuleInfo, Node, TensorInfo
 from gradviz.model.step_numbers import StepNumbers
 from gradviz.model.turns import Head, Turn
@@ -190,7 +191,7 @@ class Step:
     def explanation(self) -> Explanation | None:
         """Why an error was raised at this step, or what goes wrong here in silence."""
         found = self._recording.explanations
-        return next((one for one in found if one.step == self.index), None)
+        return next((one for one in found if one.step == self.index and one.is_fault), None)
 
     @property
     def graph(self) -> Graph:
@@ -252,6 +253,7 @@ class _Recorded:
     kind: RecordingKind = "whole"
     modules: tuple[ModuleInfo, ...] = ()
     order: tuple[str, ...] | None = None
+    values_left_out: bool = False
 
 
 _NOTHING: Final = _Recorded((StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None),))
@@ -293,13 +295,15 @@ class Recording(Printed):
         kind: RecordingKind = "whole",
         modules: Sequence[ModuleInfo] = (),
         order: Sequence[str] | None = None,
+        values_left_out: bool = False,
     ) -> None:
         self._made: dict[str, Any] = {}
         """Results that are computed at their first use."""
         self._recorded = Once(_NOTHING)
         made = None if order is None else tuple(order)
+        rows = tuple(records), tuple(codes)
         self._recorded.put(
-            _Recorded(tuple(records), tuple(codes), device, label, kind, tuple(modules), made)
+            _Recorded(*rows, device, label, kind, tuple(modules), made, values_left_out)
         )
 
     @classmethod
@@ -355,6 +359,11 @@ class Recording(Printed):
         return self._recorded.value.order
 
     @property
+    def values_left_out(self) -> bool:
+        """Whether the numbers of tensors were taken out, as ``save(values=False)`` does."""
+        return self._recorded.value.values_left_out
+
+    @property
     def all_steps(self) -> AllSteps:
         """All steps and sub-steps in the order in which they happened, by :attr:`Step.index`; the
         first, of kind ``"start"``, is the state before the code ran."""
@@ -386,7 +395,8 @@ class Recording(Printed):
     @property
     def explanations(self) -> tuple[Explanation, ...]:
         """Errors that were raised and gradients that are wrong in silence, in the order of the
-        steps at which they were noticed; see :class:`Explanation`."""
+        steps at which they were noticed; then what is worth a look, in that order. See
+        :class:`Explanation`."""
         return self._kept("explanations", lambda: in_use().explanations(self))
 
     @property
@@ -431,11 +441,12 @@ class Recording(Printed):
 
     @property
     def explanation(self) -> Explanation | None:
-        """That of the error which left the code; else the first of all, ``None`` if there is
-        none."""
+        """That of the error which left the code; else the first of all that is certain, ``None``
+        if there is none."""
         error = self.at_error
-        at_end = [e for e in self.explanations if error is not None and e.step == error.index]
-        return next(iter((*at_end, *self.explanations)), None)
+        faults = [one for one in self.explanations if one.is_fault]
+        at_end = [e for e in faults if error is not None and e.step == error.index]
+        return next(iter((*at_end, *faults)), None)
 
     @property
     def backward_order(self) -> tuple[str, ...]:
@@ -463,7 +474,7 @@ class Recording(Printed):
     ) -> Graph:
         made = {node.id for node in nodes if node.variable is None}
         order = None if self.order is None else [key for key in self.order if key in made]
-        return Graph.of(nodes, roots, tensors, self.modules, order)
+        return Graph.of(nodes, roots, tensors, self.modules, order, self.values_left_out)
 
     @property
     def graph(self) -> Graph:
@@ -527,7 +538,8 @@ class Recording(Printed):
         """The recording as JSON text, the same bytes for the same recording."""
         from gradviz.model.serialization.recording import write
 
-        return write(self)
+        with working("to_json"):
+            return write(self)
 
     @classmethod
     def from_json(cls, text: str) -> Recording:
@@ -539,7 +551,8 @@ class Recording(Printed):
         """
         from gradviz.model.serialization.recording import read
 
-        return read(text)
+        with working("from_json"):
+            return read(text)
 
     def __reduce__(self) -> tuple[Callable[[str], Recording], tuple[str]]:
         return Recording.from_json, (self.to_json(),)

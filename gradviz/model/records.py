@@ -71,7 +71,8 @@ class SavedTensor:
     dtype: str | None = None
     """dtype without the ``torch.`` prefix."""
     device: str | None = None
-    """Device: ``"cpu"``, ``"cuda:0"``, ``"meta"``, …; ``"fake cpu"`` of a fake tensor."""
+    """Device: ``"cpu"``, ``"cuda:0"``, ``"meta"``, …; ``"fake cpu"`` of a fake tensor,
+    ``"DTensor cpu"`` of a DTensor, of which this process has a part."""
     nbytes: int | None = None
     """Bytes of the tensor itself, ``Tensor.nbytes``."""
     storage: str | None = None
@@ -122,7 +123,8 @@ class TensorInfo:
     dtype: str
     """dtype without the ``torch.`` prefix."""
     device: str
-    """Device: ``"cpu"``, ``"cuda:0"``, ``"meta"``, …; ``"fake cpu"`` of a fake tensor."""
+    """Device: ``"cpu"``, ``"cuda:0"``, ``"meta"``, …; ``"fake cpu"`` of a fake tensor,
+    ``"DTensor cpu"`` of a DTensor, of which this process has a part."""
     requires_grad: bool
     """``Tensor.requires_grad``."""
     is_leaf: bool | None
@@ -223,6 +225,9 @@ class Node:
     """Line of the user's code that made the node, where torch knows it (anomaly mode)."""
     module: str | None = None
     """Path of the module that made the node, where a recording knows it."""
+    calls: tuple[tuple[str, int], ...] = ()
+    """The calls of modules that ran when it was made, the outermost first, as a recording saw them:
+    the path of each module, and a number that no other call in this graph has."""
 
 
 @dataclass(frozen=True, slots=True)

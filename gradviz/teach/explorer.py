@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 import traitlets
 
 from gradviz.model import Graph, OptionError
+from gradviz.model.without_values import graph_without_values
 from gradviz.teach import messages
 from gradviz.teach.function_run import Outcome, random_state, run
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
@@ -157,21 +158,28 @@ class Explorer(GraphWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        values: bool = True,
     ) -> None:
-        """Write what is shown to a file, as of a picture.
+        """Write what is shown to a file, as of a picture; with ``values=False`` without numbers.
 
         The HTML has the inputs too; they cannot be changed there, since the function runs in
         Python. The other files are the graph without marks. ``animated``, ``stops`` and ``seconds``
         are options of a recording.
 
         Raises:
-            OptionError: If the ending is none of those of a picture, or an animation is asked for.
+            OptionError: If the ending is none of those of a picture, if an animation is asked for,
+                or a page without the numbers of its inputs.
         """
         self.check_open()
         refuse_animation(path, animated, stops, seconds)
         if Path(path).suffix.lower() != ".html":
-            save(self._graph, path)
+            save(self._graph if values else graph_without_values(self._graph), path)
             return
+        if not values:
+            raise OptionError(
+                "values=False leaves out all numbers, but the page of explore() has those of its "
+                "inputs: save it as .svg, .png, .dot, .mmd or .json"
+            )
         traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
         page = page_of(self.wire, traits, still=self._html(images=False))
         Path(path).write_text(page, encoding="utf-8")

@@ -11,6 +11,8 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import shorten
 
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (*FLAGS, "shape", "version", "grad")
+VALUES_LEFT_OUT: Final = "values are left out"
+"""What is said of a graph or recording that was saved without numbers."""
 MOST: Final = 6
 """Entries of ``next_functions`` in a sentence."""
 
@@ -31,6 +33,8 @@ def of_graph(graph_index: GraphIndex) -> str:
         parts.append(f"{modified} of them modified after saving")
     if freed := counts.get("nodes freed"):
         parts.append(formatting.plural(freed, "freed node"))
+    if graph_index.graph.values_left_out:
+        parts.append(VALUES_LEFT_OUT)
     return f"{title(graph_index)}: {', '.join(parts)}"
 
 

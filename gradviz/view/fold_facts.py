@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gradviz.model.fold import Fold, FoldTotals
+from gradviz.model.fold import Fold, FoldKind, FoldTotals
 from gradviz.model.folding import Folding
 from gradviz.model.records import Node
 from gradviz.view import formatting
@@ -15,16 +15,33 @@ from gradviz.view.text import clean
 
 NAMES: Final = 3
 """Nodes that the title of a part lists."""
-KINDS: Final = {
+KINDS: Final[Mapping[FoldKind, str]] = {
     "graph": "the whole graph",
-    "module": "one call of a module",
     "repeat": "repeated parts",
     "turn": "one of several equal parts",
     "part": "nodes that follow each other",
     "views": "a node with the views and casts of its inputs",
     "leaves": "leaves",
 }
-"""What a fold is."""
+"""What a fold is that is not of a module."""
+
+
+def kind_of(fold: Fold) -> str:
+    """What a fold is.
+
+    Examples:
+        >>> [kind_of(Fold("f1", "module", (), 0, 0, calls=calls)) for calls in (1, 3, 0)]
+        ['one call of a module', '3 calls of a module', 'calls of modules in this one']
+        >>> kind_of(Fold("f1", "module", (), 0, 0)), kind_of(Fold("f1", "turn", (), 0, 0))
+        ('what a module made', 'one of several equal parts')
+    """
+    if fold.kind != "module":
+        return KINDS[fold.kind]
+    if fold.calls is None:
+        return "what a module made"
+    if not fold.calls:
+        return "calls of modules in this one"
+    return "one call of a module" if fold.calls == 1 else f"{fold.calls:,} calls of a module"
 
 
 class FoldFacts:
@@ -54,14 +71,18 @@ class FoldFacts:
         return title(self._tree, fold)
 
     def counts(self, fold: Fold) -> str:
-        """Nodes and saved bytes, and whether they are freed."""
+        """The facts in one line."""
+        return formatting.join(self.facts(fold))
+
+    def facts(self, fold: Fold) -> tuple[str, ...]:
+        """Nodes and saved bytes of all of it, and whether they are freed; of leaves elements."""
         totals = self._folding.totals[fold.id]
         nodes = formatting.plural(totals.nodes, "node")
         if fold.kind == "leaves":
-            nodes = formatting.plural(totals.leaves, "leaf")
-        elif fold.times > 1 and fold.equal and totals.nodes % fold.times == 0:
-            nodes = f"{formatting.plural(totals.nodes // fold.times, 'node')} each"
-        return formatting.join((nodes, *self.memory(totals)))
+            nodes = formatting.plural(totals.parameters, "element")
+            if totals.leaves < fold.nodes:
+                nodes = formatting.join((f"{totals.leaves:,} there", nodes))
+        return (nodes, *self.memory(totals))
 
     def memory(self, totals: FoldTotals) -> Iterator[str]:
         """What is saved."""
@@ -72,15 +93,12 @@ class FoldFacts:
         if totals.packed:
             yield f"{totals.packed:,} packed"
 
-    def parameters(self, fold: Fold) -> str:
-        """Elements of its leaves; ``""`` if there are none."""
+    def elements(self, fold: Fold) -> str:
+        """Elements of its leaves; ``""`` if there are none, or if that is what it counts."""
         totals = self._folding.totals[fold.id]
-        if not totals.leaves:
+        if not totals.leaves or fold.kind == "leaves":
             return ""
-        if fold.path or fold.times or self.path(self._tree.above(fold.id)):
-            return formatting.plural(totals.parameters, "parameter")
-        sizes = formatting.plural(totals.parameters, "element")
-        return f"{formatting.plural(totals.leaves, 'leaf')}, {sizes}"
+        return formatting.plural(totals.parameters, "element")
 
     def gradients(self, fold: Fold) -> str:
         """The norm of the gradients of its leaves together; ``""`` before there is one."""
@@ -104,7 +122,7 @@ class FoldFacts:
         totals = self._folding.totals[fold.id]
         rows = [
             ("id", fold.id),
-            ("fold", KINDS[fold.kind]),
+            ("fold", kind_of(fold)),
             ("module", formatting.join((clean(fold.path), clean(fold.type)))),
             ("nodes", f"{totals.nodes:,}"),
             ("leaves", f"{totals.leaves:,}" if totals.leaves else ""),
@@ -118,17 +136,20 @@ class FoldFacts:
         ]
         if fold.times:
             same = "equal structure" if fold.equal else "equal, but for the first or last"
+            each, rest = divmod(totals.nodes - totals.leaves, fold.times)
+            if fold.equal and not rest and totals.nodes == fold.nodes:
+                same = f"each of {formatting.plural(each, 'node')} beside leaves, {same}"
             rows.insert(2, ("parts", f"{fold.times:,}, {same}"))
         return [[label, value] for label, value in rows if value]
 
     def of_node(self, node: Node, fold: Fold) -> list[list[str]]:
         """What the folds say of a node: which module made it, and how that is known."""
-        around = self.path(fold)
         place = self._tree.graph.place_of(node.id)
-        if not around or node.module is not None or node.variable is not None:
+        maker = None if place is None else self._tree.makers[place]
+        if not maker or node.module is not None or node.variable is not None:
             return []
-        how = " (inferred from the nodes before and after it)"
-        return [["module", f"{clean(around)}{how if place in self._tree.inferred else ''}"]]
+        how = " (inferred from parameters and from the nodes around it)"
+        return [["module", f"{clean(maker)}{how if place in self._tree.inferred else ''}"]]
 
     def _saved(self, totals: FoldTotals) -> str:
         counts = {
@@ -143,7 +164,7 @@ class FoldFacts:
         found = sum(place in self._tree.inferred for place in self._tree.nodes_of(fold))
         if not found or not self.path(fold):
             return ""
-        return f"{found:,} of {fold.nodes:,} nodes, from the nodes before and after them"
+        return f"{found:,} of {fold.nodes:,} nodes, from parameters and the nodes around"
 
     def with_head(self, fold: Fold) -> str:
         """The views that are folded into the card of a node: ``"t, view"``."""

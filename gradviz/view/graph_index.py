@@ -94,7 +94,8 @@ class GraphIndex:
         self._device = device
         self._sources: dict[str, dict[str, None]] = {}
         self._savers: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._made: dict[str, dict[str, None]] = {}
+        self._made: dict[str, list[str]] = {}
+        """Tensors that each node made, by number."""
         self._storages: dict[str, list[str]] = {}
         """Tensors on each storage, by number."""
         self._node_facts: dict[str, NodeFacts] = {}
@@ -149,17 +150,17 @@ class GraphIndex:
         """Put the new row of a tensor, ``None`` if it no longer exists; returns the old row."""
         old = self.tensors.get(key)
         if old is not None:
-            self._made.get(old.node or "", {}).pop(key, None)
-            self._leave(old.storage, key)
+            _leave(self._made, old.node, key)
+            _leave(self._storages, old.storage, key)
         if info is None:
             self.tensors.pop(key, None)
             self.names.pop(key, None)
             return old
         self.tensors[key], self.names[key] = info, formatting.tensor_name(info)
         if info.node is not None:
-            self._made.setdefault(info.node, {})[key] = None
+            _join(self._made, info.node, key)
         if info.storage is not None:
-            insort(self._storages.setdefault(info.storage, []), key, key=number_of)
+            _join(self._storages, info.storage, key)
         return old
 
     def _put_roots(self, roots: Iterable[tuple[str, int]]) -> None:
@@ -202,18 +203,12 @@ class GraphIndex:
     def _tags_of(self, node_id: str) -> tuple[TensorInfo, ...]:
         if not (made := self._made.get(node_id)):
             return ()
-        tags = [self.tensors[key] for key in by_number(made) if self.leaf_node.get(key) != node_id]
+        tags = [self.tensors[key] for key in made if self.leaf_node.get(key) != node_id]
         return tuple(sorted(tags, key=lambda info: info.output_nr))
 
     def _savers_of(self, tensor_id: str) -> tuple[tuple[str, str], ...]:
         savers = self._savers.get(tensor_id, {})
         return tuple((node, slot) for node in by_number(savers) for slot in savers[node])
-
-    def _leave(self, storage: str | None, key: str) -> None:
-        group = self._storages.get(storage or "", [])
-        place = bisect_left(group, number_of(key), key=number_of)
-        if group[place : place + 1] == [key]:
-            del group[place]
 
     def _sharing_with(self, tensor_id: str) -> tuple[str, ...]:
         """Names of the tensors on the same storage: the first few, and whether there are more."""
@@ -303,7 +298,7 @@ class GraphIndex:
         """What the graph belongs to: the names of the root outputs, else of the root nodes."""
         names: dict[str, None] = {}
         for node_id, numbers in self.roots.items():
-            made = [self.tensors[key] for key in by_number(self._made.get(node_id, ()))]
+            made = [self.tensors[key] for key in self._made.get(node_id, ())]
             named = {i.output_nr: self.names[i.id] for i in reversed(made) if i.name}
             names |= dict.fromkeys(named.get(nr) or self.node_name(node_id) for nr in numbers)
         shown = list(names)[:4]
@@ -345,3 +340,20 @@ def slots_of(node: Node | None) -> dict[str, tuple[str, ...]]:
         if known is not None:
             found[known] = (*found.get(known, ()), slot.name)
     return found
+
+
+def _join(groups: dict[str, list[str]], group: str, key: str) -> None:
+    """Put a key into a group, by its number; nearly all groups have one."""
+    known = groups.get(group)
+    if known is None:
+        groups[group] = [key]
+    else:
+        insort(known, key, key=number_of)
+
+
+def _leave(groups: dict[str, list[str]], group: str | None, key: str) -> None:
+    """Take a key out of its group."""
+    known = groups.get(group or "", [])
+    place = bisect_left(known, number_of(key), key=number_of)
+    if known[place : place + 1] == [key]:
+        del known[place]

@@ -40,17 +40,22 @@ class WholeIndex(GraphIndex):
     @cached_property
     def used_outputs(self) -> Mapping[str, tuple[int, ...]]:
         """Output numbers of each node that an edge or a root uses."""
-        found: dict[int, set[int]] = {}
-        for place, output_nr in self.graph.root_places:
-            found.setdefault(place, set()).add(output_nr)
+        first, others = bytearray(len(self.graph)), set(self.graph.root_places)
         for row in self.graph.targets:
             for entry in row:
-                if entry is not None:
-                    found.setdefault(entry[0], set()).add(entry[1])
+                if entry is not None and entry[1]:
+                    others.add(entry)
+                elif entry is not None:
+                    first[entry[0]] = True
+        more: dict[int, list[int]] = {}
+        for place, output_nr in sorted(others):
+            more.setdefault(place, []).append(output_nr)
 
         def used(key: str) -> tuple[int, ...]:
             place = self.graph.place_of(key)
-            return () if place is None else tuple(sorted(found.get(place, ())))
+            if place is None:
+                return ()
+            return tuple(sorted({*more.get(place, ()), *([0] if first[place] else [])}))
 
         return LookUp((), used)
 

@@ -1,263 +1,113 @@
-# %% title [markdown]
-# # 6. A new graph every time: loops, branches, two losses, a leak
+# %% title-riddle [markdown]
+# # 6. A new graph every time: loops, branches, a leak
 #
-# A training loop makes a graph in every pass. By which line? And when does the old one go? If you
-# know both, you know why a loop with an `if` in it can be differentiated, and why memory sometimes
-# grows until the program dies.
+# A loop adds up its losses, to print their mean at the end. Every pass calls `backward()`, and that
+# frees what was saved. Still, memory grows with every pass, until the program is killed.
 #
-# **After it you can**
-#
-# - point at the line that makes a graph, and at the line that lets it go,
-# - say what the graph of a loop or of a branch will be,
-# - run backward for two losses without guessing at `retain_graph`,
-# - find the line that keeps every graph alive.
-#
-# **You need** lessons [4](04-twice-through-the-same-graph.ipynb) and
-# [5](05-gradients-add-up.ipynb). About 20 minutes.
+# What is kept, and who keeps it?
 
 # %% setup-run
-import weakref
+import contextlib
 
 import torch
-from lesson_tools import choose, tick
-from torch import nn
 
 import gradviz
 
 # %load_ext gradviz
 
-device = "cuda" if torch.cuda.is_available() else "cpu"
+# %% riddle-show
+w = torch.tensor(2.0, requires_grad=True)
+loss = w * w + 1
+gradviz.show(loss, names={"w": w})
 
-# %% recall [markdown]
-# ## Recall: three things from lessons 2, 4 and 5
-
-
-# %% recall-when tags=["hide-input"]
-# question
-def when_is_it_there():
-    w = torch.ones(1, requires_grad=True)
-    z = w * 2
-    return "while w * 2 is computed" if z.grad_fn is not None else "while backward runs"
+# %% riddle-picture [markdown]
+# This is the graph of one pass. Forward made it, node by node, while the line ran. Five passes make
+# five of them. Where do they go?
 
 
-choose(
-    "`z = w * 2`, then `z.backward()`. When is the node `MulBackward0` made?",
-    {
-        "while w * 2 is computed": "The result comes with its grad_fn.",
-        "while backward runs": "Backward uses nodes that are there already.",
+# %% riddle-predict tags=["hide-input"] claims=["X10"] confusions=[7]
+@gradviz.predict(
+    "After the loop, what does `total` keep in memory?",
+    choose={
+        "only a number": "`total` is computed from losses that have a `grad_fn`, so it has one.",
+        "the graph of the last pass": "Each sum has the sum before it as input, so the last one "
+        "leads to all of them.",
+        "the nodes of all five graphs": "Each `AddBackward0` points to the one before, and to a "
+        "loss. Backward has freed the saved tensors, and no node.",
+        "all five graphs with their saved tensors": "Backward has freed these, pass by pass. "
+        "Without backward, as in a validation loop, they would be kept too.",
     },
-    right=when_is_it_there(),
+    player_hide=["versions"],
 )
+def five_passes():
+    w = torch.tensor(2.0, requires_grad=True)
+    total = 0.0
+    for _ in range(5):
+        loss = w * w + 1
+        loss.backward()
+        total = total + loss
+    return (
+        "only a number"
+        if total.grad_fn is None
+        else "the graph of the last pass"
+        if len(gradviz.snapshot(total).nodes) < 10
+        else "all five graphs with their saved tensors"
+        if any(s.state == "held" for node in gradviz.snapshot(total).nodes for s in node.saved)
+        else "the nodes of all five graphs"
+    )
 
 
-# %% recall-left tags=["hide-input"]
-# question
-def what_is_left():
-    w = torch.ones(1, requires_grad=True)
-    z = w.exp()
-    node = z.grad_fn
-    z.backward()
-    left = ["the node"] if z.grad_fn is node else []
-    left += ["its arrow to AccumulateGrad"] if node.next_functions[0][0] is not None else []
-    try:
-        node._saved_result
-        left.append("its saved tensor")
-    except RuntimeError:
-        pass
-    return left
+# %% watch [markdown]
+# **Watch.** A loop that does not leak. Step through two passes: which line makes nodes, and at
+# which line are the old ones gone? One box takes part in both passes.
 
-
-tick(
-    "`z = w.exp()`, then `z.backward()`. What is left of `ExpBackward0` while `z` lives?",
-    {
-        "the node": "z.grad_fn holds it.",
-        "its arrow to AccumulateGrad": "Backward frees saved tensors, and no arrows.",
-        "its saved tensor": "It was freed when the node had run.",
-    },
-    right=what_is_left(),
-)
-
-
-# %% recall-adds tags=["hide-input"]
-# question
-def grad_of_two_losses():
-    w = torch.ones(1, requires_grad=True)
-    (2 * w).backward()
-    (5 * w).backward()
-    return f"{w.grad.item():g}"
-
-
-choose(
-    "`(2 * w).backward()`, then `(5 * w).backward()`. What is `w.grad`?",
-    {
-        "2": "The second backward writes too.",
-        "5": "The second backward adds to what is there.",
-        "7": "Two graphs, one leaf: every backward adds to its .grad.",
-    },
-    right=grad_of_two_losses(),
-)
-
-# %% life [markdown]
-# ## Watch a graph come and go
-#
-# A loop with two passes, and two lines in each. **Predict.** In the second pass the graph of the
-# first one is no longer of use.
-
-
-# %% life-predict tags=["hide-input"]
-# question
-def where_the_old_one_goes():
-    w = torch.ones(1, requires_grad=True)
-    loss = w * w + 1
-    loss.backward()
-    old = weakref.ref(loss)
-    if old() is None:
-        return "at loss.backward(), in the first pass"
-    loss = w * w + 1
-    return "at loss = ..." if old() is None else "at loss.backward(), in the second pass"
-
-
-choose(
-    "Which line lets the graph of the first pass go?",
-    {
-        "at loss.backward(), in the first pass": "It frees saved tensors. The nodes stay.",
-        "at loss = ...": "Only the name loss held it, and now the name means the new one.",
-        "at loss.backward(), in the second pass": "The old one is gone by then.",
-    },
-    right=where_the_old_one_goes(),
-)
-
-# %% life-show tags=["hide-output"] claims=["E19"]
-# %%gradviz --step 8
-w = torch.tensor(3.0, device=device, requires_grad=True)
+# %% watch-show claims=["E19"] confusions=[7]
+# %%gradviz --step 3
+w = torch.tensor(2.0, requires_grad=True)
 for _ in range(2):
     loss = w * w + 1
     loss.backward()
-print("Torch's answer:")
 
-# %% life-watch [markdown]
-# **Watch.** The player opens after the first pass. When line 4 has run for the second time, two new
-# nodes are there, and the two of the first pass are gone. One box takes part in both passes: the
-# leaf `w` with its `AccumulateGrad`.
+# %% watch-explain [markdown]
+# The old graph goes when `loss` gets its new value: nobody holds its end any more. The leaf `w` and
+# its `AccumulateGrad` stay.
 #
-# **In a sentence:** forward makes the graph, node by node; it lives as long as somebody holds its
-# end, here the name `loss`.
+# **In a sentence:** forward makes the graph of what has just run, and it is there as long as
+# somebody holds its end. In the riddle, `total` does; `total + loss.item()` would not.
 #
-# **Heard in the wild, and half right:** "the graph is made from scratch; after each `backward()`
-# autograd starts to fill a new one." The first half is right. But backward starts nothing:
-
-
-# %% life-run claims=["C34", "E19"]
-def accumulator(node):
-    while node.next_functions:
-        node = node.next_functions[0][0]
-    return node
-
-
-w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
-first, second = (w * 2).sum(), (w * w).sum()  # two graphs, and no backward yet
-print("two graphs:           ", first.grad_fn is not second.grad_fn)
-same = accumulator(first.grad_fn) is accumulator(second.grad_fn)
-print("one AccumulateGrad:   ", same)
-second.backward()
-first.backward()
-print("in any order:  w.grad ", w.grad.tolist())
-later = first * 3  # after backward, and still the old graph is continued
-print("continues the old one:", later.grad_fn.next_functions[0][0] is first.grad_fn)
-
-# %% life-peak [markdown]
-# One more thing happens inside line 4. While its *right* side runs for the second time, the name
-# `loss` still means the old loss, with its whole graph. For a moment there are two. `del loss` at
-# the end of a pass avoids that.
-
-
-# %% life-peak-run claims=["E19"]
-def is_old_one_there(with_del):
-    w = torch.ones(1, device=device, requires_grad=True)
-    loss = w * w + 1
-    old = weakref.ref(loss)
-    if with_del:
-        del loss
-
-    def forward():
-        return w * w + 1, old() is not None
-
-    loss, was_there = forward()
-    return was_there
-
-
-print("while forward runs again, the old one is there:", is_old_one_there(with_del=False))
-print("the same with del loss before it:              ", is_old_one_there(with_del=True))
-
-# %% loop [markdown]
-# ## Unroll a loop
+# ## What ran is what is there
 #
-# The graph is recorded while your code runs. So it knows no loops: each turn leaves nodes of its
-# own. That is why the number of turns may change from pass to pass, and shapes and operations too.
+# A graph knows no loops: each turn leaves nodes of its own.
 
 
-# %% loop-program
-def power(w, turns=3):
-    y = w
-    for _ in range(turns):
-        y = y * w
-    return y
-
-
-def count_nodes(result):
-    return len(gradviz.snapshot(result).nodes)
-
-
-# %% loop-predict tags=["hide-input"]
-# question
-choose(
-    "`y = w`, then five turns of `y = y * w`. How many nodes does the graph of `y` have?",
-    {
-        "2": "That would be one MulBackward0 for all five turns. But every turn leaves one.",
-        "5": "One more: the AccumulateGrad of w.",
-        "6": "Five MulBackward0, one for each turn, and one AccumulateGrad.",
-        "10": "w is used six times, but it has one AccumulateGrad.",
+# %% loop-predict tags=["hide-input"] claims=["C35", "E20"]
+@gradviz.predict(
+    "What are `y`, `w.grad` and `nodes`? The `AccumulateGrad` of `w` is a node too.",
+    typed="[y, w.grad, nodes]",
+    wrong={
+        "[32, 80, 4]": "Four products, and one node more: the `AccumulateGrad` of `w`.",
+        "[32, 80, 2]": "One `MulBackward0` for all turns would not do: each saves other values.",
+        "[32, 80, 9]": "`w` is used five times, but it has one `AccumulateGrad`.",
+        "[16, 32, 4]": "16 is still below 20, so there is one more turn.",
+        "[32, 16, 5]": "`w` is used five times. Each use sends a gradient of 16, and they add up.",
     },
-    right=count_nodes(power(torch.tensor(2.0, requires_grad=True), turns=5)),
+    why="Four turns leave four `MulBackward0`. The result is `w` to the power of 5, and its "
+    "gradient is 5 times `w` to the power of 4. How often a `while` turns may depend on the "
+    "numbers.",
+    player_hide=["versions"],
 )
-
-# %% loop-run tags=["hide-output"] claims=["C35"]
-print("Torch's answer:")
-for turns in (1, 2, 5):
-    w = torch.tensor(2.0, device=device, requires_grad=True)
-    y = power(w, turns)
-    print(f"turns {turns}   nodes {count_nodes(y)}", end="")
-    y.backward()
-    print(f"   y = {y.item():g}   w.grad = {w.grad.item():g}")
-
-# %% loop-while [markdown]
-# How often a `while` turns may depend on the numbers themselves. Another shape in each pass is
-# no trouble either:
-
-# %% loop-while-run claims=["C35", "E20"]
-w = torch.tensor(2.0, device=device, requires_grad=True)
-for limit in (3, 5, 9):
+def turns():
+    w = torch.tensor(2.0, requires_grad=True)
     y = w
-    while y < limit:
+    while y < 20:
         y = y * w
-    (gradient,) = torch.autograd.grad(y, w)
-    print(f"while y < {limit}: y = {y.item():g}", end="")
-    print(f"   gradient {gradient.item():g}   nodes {count_nodes(y)}")
-for size in (1, 10, 1000):
-    (gradient,) = torch.autograd.grad((torch.ones(size, device=device) * w).sum(), w)
-    print(f"{size:4} numbers: gradient {gradient.item():g}")
+    nodes = len(gradviz.snapshot(y).nodes)
+    y.backward()
+    return [y, w.grad, nodes]
 
-# %% loop-what-if [markdown]
-# **What if?** Change the number and the turns. Say before each change what the graph will be.
-
-# %% loop-explore
-gradviz.explore(power, w=2.0, turns=3)
 
 # %% branch [markdown]
-# ## Take a branch
-#
-# What you run is what you differentiate. An `if` leaves no node: only the branch that was taken is
-# in the graph.
+# An `if` leaves no node. Only the branch that was taken is in the graph:
 
 
 # %% branch-run claims=["E21"]
@@ -266,403 +116,111 @@ def branch(x):
 
 
 for number in (1.0, -1.0):
-    x = torch.tensor(number, device=device, requires_grad=True)
-    out = branch(x)
-    print(f"x = {number:4}: {out.grad_fn.name()}", end="")
-    out.backward()
-    print(f"   x.grad = {x.grad.item():g}")
+    x = torch.tensor(number, requires_grad=True)
+    print(f"x = {number:4}: {branch(x).grad_fn.name()}")
 
-# %% branch-where [markdown]
-# `torch.where` looks like an `if`, and is none: it gets *both* sides, computed, and chooses between
-# the numbers. **Predict.** The root of 0 is 0, but there the slope of the root is infinite.
+# %% state [markdown]
+# ## A state
+#
+# `h` is handed from pass to pass, as in a recurrent network. The second backward raises.
 
 
-# %% branch-predict tags=["hide-input"]
-# question
-def gradient_at_zero():
-    x = torch.tensor(0.0, requires_grad=True)
-    torch.where(x > 0, x.sqrt(), 0.0).backward()
-    return str(x.grad.item())
-
-
-choose(
-    "`x` is 0, and `out = torch.where(x > 0, x.sqrt(), 0.0)`. After backward, `x.grad` is",
-    {
-        "0.0": "The side with the 0 is chosen. But the other side is in the graph as well.",
-        "inf": "The slope of the root there is inf. But it is multiplied by something.",
-        "nan": "The root gets a gradient of 0, and 0 times infinity is nan.",
+# %% state-predict tags=["hide-input"] claims=["X11"]
+@gradviz.predict(
+    "At which node does the second backward raise? Click it.",
+    click="node",
+    wrong={
+        "n4": "This product is new: no backward has been here before.",
+        "n5": "An addition saves nothing, and this one is new.",
+        "n6": "The square of the second pass is new: no backward has been here before.",
+        "n1": "An addition saves nothing, so the second backward finds nothing missing here.",
+        "u": "`AccumulateGrad` saves nothing, so it can run any number of times.",
     },
-    right=gradient_at_zero(),
+    why="The second backward begins with the new nodes. Then it follows `h` into the first pass, "
+    "and there the first backward has freed what the `MulBackward0` had saved.",
+    player_hide=["versions"],
 )
+def state():
+    u = torch.tensor(0.5, requires_grad=True)
+    h = torch.zeros(())
+    for x in (1.0, 2.0):
+        h = u * h + x
+        loss = h * h
+        loss.backward()
 
-# %% branch-show tags=["hide-output"] claims=["E21"]
-# %%gradviz --step 4
-x = torch.tensor(0.0, device=device, requires_grad=True)
-root = x.sqrt()
-out = torch.where(x > 0, root, 0.0)
-out.backward()
-print("Torch's answer:")
-
-# %% branch-watch [markdown]
-# **Watch** backward. `WhereBackward0` sends 0 to the side that was not chosen, and `SqrtBackward0`
-# makes a nan of it.
-#
-# The fix is to keep the dangerous number away from the function, not from the result:
-
-# %% branch-safe claims=["E21"]
-x = torch.tensor([4.0, 0.0], device=device, requires_grad=True)
-safe = torch.where(x > 0, x, 1.0)
-torch.where(x > 0, safe.sqrt(), 0.0).sum().backward()
-print("x.grad:", x.grad.tolist())
-
-# %% losses [markdown]
-# ## Two losses
-#
-# Two heads on one trunk: `h` is computed once, and used by two losses.
-
-
-# %% losses-program
-def outcome(shared, run):
-    w = nn.Parameter(torch.tensor([1.0, 2.0], device=device))
-    h = w * w
-    other = h if shared else w * w
-    try:
-        run(w, h.sum(), (3 * other).sum())
-        return [round(v, 2) for v in w.grad.tolist()]
-    except RuntimeError as error:
-        was_changed = "modified by an inplace operation" in str(error)
-        return "error: w was changed" if was_changed else "error: w was freed"
-
-
-def separate(w, loss1, loss2, retain_graph=False):
-    loss1.backward(retain_graph=retain_graph)
-    loss2.backward()
-
-
-# %% losses-program-more
-def separate_with_step(w, loss1, loss2):
-    loss1.backward(retain_graph=True)
-    torch.optim.SGD([w], lr=0.1).step()
-    loss2.backward()
-
-
-WAYS = {
-    "one after the other": separate,
-    "the first with retain_graph": lambda w, *losses: separate(w, *losses, retain_graph=True),
-    "their sum": lambda w, *losses: sum(losses).backward(),
-    "a step in between": separate_with_step,
-}
-
-# %% losses-predict tags=["hide-input"]
-# question
-tick(
-    "`h = w * w`, `loss1 = h.sum()`, `loss2 = (3 * h).sum()`. Which ways run without an error?",
-    {
-        "one after the other": "The first backward frees w, saved for h, and the second needs it.",
-        "the first with retain_graph": "The first call keeps what the second one needs.",
-        "their sum": "One backward: the node of h runs once, with the sum of both gradients.",
-        "a step in between": "step writes w in place, and w is what was saved for h.",
-    },
-    right=[name for name, way in WAYS.items() if isinstance(outcome(True, way), list)],
-)
-
-# %% losses-run tags=["hide-output"] claims=["C44"]
-print("Torch's answer:")
-for shared in (True, False):
-    print("the losses share h" if shared else "each loss has an h of its own")
-    for name, way in WAYS.items():
-        print(f"  {name:29}{outcome(shared, way)}")
-
-# %% losses-show claims=["C44"]
-# %%gradviz --step 5 --hide formula
-w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
-h = w * w
-loss1 = h.sum()
-loss2 = (3 * h).sum()
-loss1.backward(retain_graph=True)
-loss2.backward()
-
-# %% losses-watch [markdown]
-# **Watch.** The `MulBackward0` of `h = w * w` runs in both backwards. The first leaves `w` in its
-# pockets, since it was told to, and the second empties them. `w.grad` is added to twice. Now the
-# sum:
-
-# %% losses-sum-show claims=["C44"]
-# %%gradviz --step 4 --hide formula
-w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
-h = w * w
-loss = h.sum() + (3 * h).sum()
-loss.backward()
-
-# %% losses-explain [markdown]
-# One backward. At `h` two gradients meet, 1 and 3; the node of `h` waits for both, and runs once,
-# with 4. The gradient of `w` is the same.
-#
-# **Heard in the wild, and half right:** "for several losses use `retain_graph=True`." Only if they
-# share saved tensors, and the sum is the better way even then: the trunk runs once.
-
-# %% leak [markdown]
-# ## Find the leak
-#
-# Somebody wants to print the mean loss of five passes, and adds up. **Predict** what hangs on
-# `total` in the end.
-
-
-# %% leak-program
-def five_losses(add, backward=True):
-    w = torch.tensor(2.0, device=device, requires_grad=True)
-    total = 0.0
-    for _ in range(5):
-        loss = w * w + 1
-        if backward:
-            loss.backward()
-        total = add(total, loss)
-    return total
-
-
-def what_is_alive(total):
-    if not isinstance(total, torch.Tensor) or total.grad_fn is None:
-        return 0, 0
-    nodes = gradviz.snapshot(total).nodes
-    return len(nodes), sum(slot.state == "held" for node in nodes for slot in node.saved)
-
-
-# %% leak-predict tags=["hide-input"]
-# question
-choose(
-    "`total = total + loss`, five times, with a `loss.backward()` in each pass. What hangs on it?",
-    {
-        "nothing": "Backward frees saved tensors only, and total has a grad_fn.",
-        "the last graph": "The sum of before is an input of the new sum.",
-        "the nodes of all five graphs": "Each addition points to the one before, and to a loss.",
-        "all five graphs with their saved tensors": "Backward has freed those, one by one.",
-    },
-    right=(
-        "the nodes of all five graphs"
-        if what_is_alive(five_losses(torch.add))[0] > 5
-        and what_is_alive(five_losses(torch.add))[1] == 0
-        else "nothing"
-    ),
-)
-
-# %% leak-run tags=["hide-output"] claims=["X10"]
-print("Torch's answer:")
-ADD = {
-    "total + loss": lambda total, loss: total + loss,
-    "total + loss.detach()": lambda total, loss: total + loss.detach(),
-    "total + loss.item()": lambda total, loss: total + loss.item(),
-}
-for backward in (False, True):
-    print("with backward:" if backward else "without backward:")
-    for how, add in ADD.items():
-        nodes, saved = what_is_alive(five_losses(add, backward))
-        print(f"  {how:24}{nodes:3} nodes alive, {saved:2} saved tensors held")
-
-# %% leak-show claims=["X10"]
-# %%gradviz --step -2 --hide formula
-w = torch.tensor(3.0, device=device, requires_grad=True)
-total = 0.0
-for _ in range(3):
-    loss = w * w + 1
-    loss.backward()
-    total = total + loss
-
-# %% leak-watch [markdown]
-# **Watch** the graph. The player opens at the end; go back, and see the chain get shorter. In the
-# first section the old nodes went when `loss` got a new value. Here they stay: the `AddBackward0`
-# of `total` holds them. With 3 passes that is nothing; with 100,000 it is the end.
-#
-# A list does the same: `losses.append(loss)` keeps every graph. And without backward, as in a
-# validation loop that forgot `torch.no_grad()`, the saved tensors stay as well.
-#
-# **In a sentence:** whatever outlives a pass should be a number, or detached.
 
 # %% repair [markdown]
-# ## Repair a broken program
+# ## Repair
 #
-# A *state* `h` is handed from one pass to the next, as in a recurrent network. The second pass
-# fails. The player opens where it happened.
-
-# %% repair-broken
-u = torch.tensor(0.5, device=device, requires_grad=True)
-try:
-    with gradviz.record() as recording:
-        h = torch.zeros((), device=device)
-        for x in (1.0, 2.0):
-            h = u * h + x
-            loss = h * h
-            loss.backward()
-except RuntimeError as error:
-    print("backward raised", type(error).__name__)
-gradviz.show(recording)
+# The same program, for any number of passes. The value of the state should go from pass to pass,
+# and each loss should send its gradient through its own pass only.
 
 
-# %% repair-watch [markdown]
-# **Watch.** The second backward begins with the new nodes. Then it follows `h` into those of the
-# first pass, and there `MulBackward0` finds its pockets empty.
-
-
-# %% repair-program
-def run_states(hand_over, passes=4, retain_graph=False):
-    """The number of nodes that each backward goes through."""
-    u = torch.tensor(0.5, device=device, requires_grad=True)
-    h = torch.zeros((), device=device)
-    sizes = []
-    for _ in range(passes):
-        h = u * h + 1
+# %% repair-try claims=["X11"]
+@gradviz.repair("keep-the-state")
+def program(u, inputs):
+    h = torch.zeros(())
+    for x in inputs:
+        h = u * h + x
         loss = h * h
-        sizes.append(count_nodes(loss))
-        loss.backward(retain_graph=retain_graph)
-        h = hand_over(h)
-    return sizes
+        loss.backward()
+    return h
 
 
-# %% repair-predict tags=["hide-input"]
-# question
-def growth():
-    sizes = run_states(torch.clone, retain_graph=True)
-    return "grows" if sizes == sorted(set(sizes)) else "is the same"
-
-
-choose(
-    "Someone adds `retain_graph=True`. The error goes. The work of each backward, in nodes,",
-    {
-        "is the same": "It would be, if each pass began with a new state.",
-        "grows": "h leads into all earlier passes, and each backward does them again.",
-    },
-    right=growth(),
-)
-
-# %% repair-run tags=["hide-output"] claims=["X11"]
-print("Torch's answer:")
-print("h as it is, with retain_graph:", run_states(torch.clone, retain_graph=True))
-print("h.detach(), no flag:          ", run_states(torch.detach))
-
-# %% repair-ask [markdown]
-# **Your turn.** In the first line, `clone` hands over the state together with its graph. Change it.
-
-# %% repair-try
-hand_over = torch.clone
-
-try:
-    print("repaired:", run_states(hand_over))
-except RuntimeError as error:
-    print("not yet:", type(error).__name__)
-
-# %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it, or press
-# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
-
-# %% repair-solution-run tags=["hide-input"]
-# solution
-hand_over = torch.detach
-# The state goes on, its history does not: *truncated* back propagation through time. Whoever needs
-# some history detaches every 10 or 50 passes, and calls backward once for the sum of their losses.
-
-print(run_states(hand_over))
-
-# %% repair-cost [markdown]
-# Cutting has a price: the gradient is another one. Here is one backward for the last loss of four
-# passes, with a cut after so many of them:
-
-
-# %% repair-cost-run claims=["X11"]
-def gradient_with_cut_after(cut):
-    u = torch.tensor(0.5, device=device, requires_grad=True)
-    h = torch.ones((), device=device)
-    for number in range(1, 5):
-        h = u * h + 1
-        if number == cut:
-            h = h.detach()
-    (h * h).backward()
-    return f"{u.grad.item():g}"
-
-
-for cut in (0, 1, 2, 3):
-    print("no cut:     " if cut == 0 else f"cut after {cut}:", gradient_with_cut_after(cut))
-
-# %% new-data [markdown]
-# ## True or false?
+# %% bet [markdown]
+# ## Bet
 #
 # **Heard in the wild:** "In a training loop `retain_graph` is not needed, because `X` and `y` are
-# defined anew in each pass, and so the graph is new."
-#
-# Then a loop with one and the same `X` should fail, and one with a new `X` should run. Let torch
-# answer.
+# defined anew in each pass, and so the graph is new." Would you bet on it? The first loop keeps its
+# `X`, the second defines it anew.
 
-# %% new-data-run claims=["C51"] refutes=["C51"]
-w = torch.tensor(2.0, device=device, requires_grad=True)
-X = torch.tensor(3.0, device=device)
-for _ in range(3):
-    loss = (w * X) ** 2
-    loss.backward()
-print("same X, forward in the loop:    three backwards, no error")
 
-try:
-    with gradviz.record() as recording:
+# %% bet-predict tags=["hide-input"] claims=["C51"] refutes=["C51"]
+@gradviz.predict(
+    "What is `done` after the two loops?",
+    typed="done",
+    wrong={
+        "6": "Then both loops would run to their end. The second uses one graph three times.",
+        "3": "Forward runs once more before the second loop, so one backward finds a new graph.",
+        "1": "So it would be if the same `X` meant the same graph. The forward in the loop makes a "
+        "new one each time.",
+        "0": "The first loop runs: its forward makes a new graph in each pass.",
+    },
+    why="The statement is false: a graph is new because forward runs anew, with old data or new. "
+    "The second loop has a new `X` and no forward in it. So after this error look for a "
+    "forward, or a state, that was computed outside of the pass.",
+    player_hide=["versions"],
+)
+def new_data():
+    w, X = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0)
+    done = 0
+    with contextlib.suppress(RuntimeError):
+        for _ in range(3):
+            loss = (w * X) ** 2
+            loss.backward()
+            done += 1
         loss = (w * X) ** 2
         for _ in range(3):
-            X = torch.tensor(3.0, device=device)
+            X = torch.tensor(3.0)
             loss.backward()
-except RuntimeError as error:
-    print("new X, forward before the loop:", type(error).__name__)
+            done += 1
+    return done
 
-# %% new-data-show refutes=["C51"]
-gradviz.show(recording)
 
-# %% new-data-explain [markdown]
-# **False.** The second backward fails, at the node that saved a tensor for the square. The new `X`
-# has nothing to do with the graph: nothing leads to it. A graph is made when the forward *runs*,
-# with old data or new. So if a loop stops with "backward through the graph a second time", look
-# for a forward, or a state, that was computed outside of it.
-
-# %% exercise [markdown]
-# ## On your own
+# %% remember [markdown]
+# ## Remember
 #
-# `w` is 2 and requires grad. `y = w`, then `while y < 20: y = y * w`. Write three numbers, with
-# blanks between them: `y`, the gradient `w.grad` after `y.backward()`, and the number of nodes in
-# the graph of `y`.
+# Forward makes a new graph whenever it runs, of just what ran, and the graph is there as long as
+# somebody holds its end. What you take from one pass to the next (a total, a list, a state) should
+# be a number, or detached.
 
-
-# %% exercise-try
-def check_while(mine):
-    w = torch.tensor(2.0, device=device, requires_grad=True)
-    y = w
-    while y < 20:
-        y = y * w
-    nodes = count_nodes(y)
-    y.backward()
-    truth = [f"{y.item():g}", f"{w.grad.item():g}", str(nodes)]
-    print(sum(m == t for m, t in zip(mine.split(), truth)), "of", len(truth), "right")
-
-
-check_while("? ? ?")
-
-# %% exercise-solution tags=["hide-input"]
-# solution
-check_while("32 80 5")
-
-# %% construct [markdown]
-# Now build one. `total` should be a *tensor* with the sum of the three losses, and no graph on it.
-# Each loss should still reach `w`.
-
-# %% construct-try
-w = torch.tensor(2.0, device=device, requires_grad=True)
-total = torch.zeros((), device=device)
-for factor in (1, 2, 3):
-    loss = factor * w
-    loss.backward()
-    total = total + loss
-
-print("total:", total.item(), "  w.grad:", w.grad.item(), "  graph:", total.grad_fn is not None)
-print("done" if (total, w.grad) == (12, 6) and total.grad_fn is None else "not yet")
-
-# %% summary [markdown]
-# ## In two sentences
+# %% own-code [markdown]
+# ## Try it in your own code
 #
-# Forward makes a new graph whenever it runs, of just what ran; leaves and their `.grad` go on.
-# The old graph goes when nobody holds its end any more, so let nothing that has a `grad_fn`
-# outlive its pass.
+# Which names of your training loop are still there after a pass? Print the `grad_fn` of each. One
+# that is not `None` keeps a graph.
 #
-# **Next:** [7. What forward keeps for backward](07-what-forward-keeps.ipynb) looks into the pockets
-# of a graph, and counts.
+# **Next:** [7. What forward keeps for backward](07-what-forward-keeps.ipynb). More:
+# [what keeps a graph](howto/what-keeps-a-graph.ipynb),
+# [loops and branches](howto/loops-and-branches.ipynb),
+# [several losses](howto/several-losses.ipynb).

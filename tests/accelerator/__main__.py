@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.accelerator.build import build
-from tests.accelerator.limits import LIMITS
+from tests.accelerator.limits import LIMITS, reason_why_not
 
 ROOT: Final = Path(__file__).parents[2]
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-rs", "--dist", "loadfile")
@@ -43,7 +43,12 @@ def main(arguments: list[str]) -> int:
     for reason in () if device.IS_REAL else LIMITS.values():
         print(f"  left out: {reason}")
     kernels = f"{ROOT}{os.pathsep}{ROOT / 'tests' / 'accelerator' / 'kernel'}"
-    lessons = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")))
+    lessons = sorted(
+        str(path)
+        for folder in (".", "answers", "howto")
+        for path in (ROOT / "notebooks" / folder).glob("*.ipynb")
+        if reason_why_not(path.relative_to(ROOT).as_posix()) is None
+    )
     on_cuda = "cuda or accelerator"
     codes = [
         run([*PLUGIN, "-k", on_cuda, *NAMED, *arguments]),

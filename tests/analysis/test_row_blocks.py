@@ -118,6 +118,19 @@ parts = st.sampled_from(["h", "0", "1", "2", "10", "attn", "", "?"])
 paths = st.lists(parts, min_size=1, max_size=5).map(".".join)
 
 
+def test_in_order_the_layers_of_a_model_are_opened_before_what_is_around_them() -> None:
+    rows = [
+        *((f"embeddings.{name}", 1) for name in "abcde"),
+        *((f"encoder.layer.{at}.{name}", 1) for at in range(12) for name in "wb"),
+        *((f"pooler.{name}", 1) for name in "wb"),
+    ]
+    (total,) = blocks_of(InOrder(rows))
+    assert isinstance(total, Block)
+    opened = {one.cells[0]: one.is_open for one in total.members if isinstance(one, Block)}
+    assert opened["encoder.layer"]
+    assert not opened["embeddings"]
+
+
 @given(st.lists(st.tuples(paths, st.integers(0, 3)), max_size=120))
 def test_every_row_is_there_once_and_totals_are_the_sums_of_their_rows(
     rows: list[tuple[str, int]],

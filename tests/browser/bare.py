@@ -12,7 +12,7 @@ from tests.browser.machine import AXE, ROOT, unavailable
 STATIC = ROOT / "gradviz" / "view" / "static"
 
 _MOUNT = """
-async ([source, name, state]) => {
+async ([source, name, state, kernel]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   const module = await import(url);
   const listeners = {};
@@ -31,6 +31,7 @@ async ([source, name, state]) => {
     off: (event, listener) => listeners[event]?.delete(listener),
     count: () => Object.values(listeners).reduce((sum, set) => sum + set.size, 0),
   };
+  if (kernel === "ended") model.send = () => { throw new Error("the connection is closed"); };
   (window.models ??= {})[name] = { model, abort };
   module.default.render({ model, el, signal: abort.signal });
 }
@@ -142,7 +143,10 @@ class Bare:
             f"<!doctype html><html lang=en><title>bare</title><style>{css}</style><body></body>"
         )
 
-    def mount(self, wire: object, name: str = "one", wait: bool = True, **traits: Any) -> Widget:
+    def mount(
+        self, wire: object, name: str = "one", wait: bool = True, kernel: str = "", **traits: Any
+    ) -> Widget:
+        """Mount a widget; ``kernel="ended"``: in a notebook whose kernel is gone."""
         state = {
             "wire": wire,
             "selected": "",
@@ -152,7 +156,7 @@ class Bare:
             **traits,
         }
         source = (STATIC / "widget.js").read_text("utf-8")
-        self.page.evaluate(_MOUNT, [source, name, state])
+        self.page.evaluate(_MOUNT, [source, name, state, kernel])
         widget = Widget(self.page, name)
         if wait:
             self.page.wait_for_selector(f"#{name} .gradviz-root[data-ready=true]")

@@ -19,7 +19,7 @@ if os.environ.get("GRADVIZ_REQUIRE_BROWSER") == "1" and find_spec("playwright") 
 
 Shoot = Callable[[str], None]
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 8_000
 """How long is waited for what must come, also on a machine that is busy."""
 
 

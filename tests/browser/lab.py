@@ -98,7 +98,7 @@ class Notebook:
 
     def __init__(self, page: Page, lab: Lab, name: str) -> None:
         self.page = page
-        page.goto(f"{lab.url}/lab/tree/{name}?token={_TOKEN}&reset")
+        page.goto(f"{lab.url}/lab/tree/{name}?token={_TOKEN}&reset", timeout=60_000)
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         # "Idle" is shown before the kernel is connected, and then run-all does nothing.
         page.wait_for_function(

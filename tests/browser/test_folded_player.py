@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ import torch
 from playwright.sync_api import expect
 
 import gradviz
-from gradviz.analysis.fold import step_totals
+from gradviz.view.documents.folds import PAGE
+from gradviz.view.documents.recording import recording_document
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations, picture_faults
 from tests.browser.test_folding import WINDOWS, Net
@@ -20,16 +22,46 @@ from tests.browser.test_folding import WINDOWS, Net
 pytestmark = pytest.mark.browser
 
 
+_KERNEL = """
+(name) => {
+  const { model } = models[name];
+  const { on } = model;
+  const heard = new Set();
+  model.on = (event, listen) => (event === "msg:custom" ? heard.add(listen) : on(event, listen));
+  model.send = async ({ ask, number }) => {
+    const bytes = new TextEncoder().encode(await window.kernel(ask));
+    for (const listen of heard) listen({ answer: number, error: "" }, [new DataView(bytes.buffer)]);
+  };
+}
+"""
+
+
 @pytest.fixture(scope="module")
-def wire() -> dict[str, Any]:
+def recorded() -> Player:
     torch.manual_seed(0)
     model, x = Net(6), torch.ones(3, 8)
     with gradviz.record() as recording:
         loss = model(x).square().mean()
         loss.backward()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(step_totals, "DRAWN", 40)
-        document: dict[str, Any] = Player(recording).wire
+    return Player(recording)
+
+
+@pytest.fixture(scope="module")
+def wire(recorded: Player) -> dict[str, Any]:
+    document: dict[str, Any] = recorded.wire
+    return document
+
+
+@pytest.fixture(scope="module")
+def loop() -> dict[str, Any]:
+    """Three turns of training."""
+    torch.manual_seed(0)
+    model, x = Net(3), torch.ones(3, 8)
+    with gradviz.record() as recording:
+        for _ in range(3):
+            loss = model(x).square().mean()
+            loss.backward()
+    document: dict[str, Any] = Player(recording).wire
     return document
 
 
@@ -96,4 +128,92 @@ def test_a_run_of_a_backward_is_seen_on_its_box_and_opened_with_it(
     expect(box).to_have_attribute("class", "gv-node gv-fold gv-now")
     box.press(">")
     expect(player.node(run["fold"])).to_have_attribute("aria-expanded", "true")
-    assert "1 ran" in words_of(player, run["fold"])
+    assert "ran node 1 of 4" in words_of(player, run["fold"])
+
+
+def open_turns(widget: Widget, loop: dict[str, Any]) -> list[str]:
+    """The turns of the outermost loop that are open."""
+    frames = widget.root.locator(".gradviz-viewport .gv-open").evaluate_all(
+        "(shapes) => shapes.map((shape) => shape.dataset.id)"
+    )
+    label = {one["id"]: one["label"] for one in loop["fold"]["folds"]}
+    return [label[one] for one in frames if label[one].startswith("turn ")]
+
+
+def turn(loop: dict[str, Any], number: int) -> str:
+    label = f"turn {number} of 3"
+    return next(one["id"] for one in loop["fold"]["folds"] if one["label"] == label)
+
+
+def test_the_turn_that_runs_is_open_and_the_others_are_closed(
+    bare: Bare, loop: dict[str, Any]
+) -> None:
+    widget = bare.mount(loop, step=0)
+    starts = [loop["views"][step]["number"][0] for step, _ in loop["fold"]["current"]]
+    for number, start in enumerate(starts, 1):
+        widget.set("step", start)
+        assert open_turns(widget, loop) == [f"turn {number} of 3"]
+    widget.set("step", starts[0])
+    assert open_turns(widget, loop) == ["turn 1 of 3"]
+
+
+def test_a_step_leaves_as_it_is_what_a_person_opened_or_closed(
+    bare: Bare, loop: dict[str, Any]
+) -> None:
+    widget = bare.mount(loop, step=0)
+    starts = [loop["views"][step]["number"][0] for step, _ in loop["fold"]["current"]]
+    widget.node(turn(loop, 3)).press("Enter")
+    assert open_turns(widget, loop) == ["turn 1 of 3", "turn 3 of 3"]
+    widget.set("step", starts[1])
+    assert open_turns(widget, loop) == ["turn 2 of 3", "turn 3 of 3"]
+    widget.node(turn(loop, 2)).press("Enter")
+    assert open_turns(widget, loop) == ["turn 3 of 3"]
+    widget.set("step", starts[0])
+    widget.set("step", starts[1])
+    assert open_turns(widget, loop) == ["turn 3 of 3"]
+
+
+def test_the_closed_box_that_holds_the_node_of_a_step_says_it_and_opens_with_one_click(
+    player: Widget, wire: dict[str, Any]
+) -> None:
+    homes, repeat = dict[str, str](), repeat_in(wire)
+    for view in wire["views"]:
+        homes |= {k: item["fold"] for k, item in view["items"].items() if item and "fold" in item}
+    inside = {repeat}
+    for one in wire["fold"]["folds"]:
+        if one["above"] in inside:
+            inside.add(one["id"])
+    steps = [v for v in wire["views"] if v["kind"] == "node" and homes[v["node"]] in inside]
+    said = []
+    for view in steps[:: len(steps) // 3]:
+        player.set("step", ".".join(map(str, view["number"])))
+        box = player.root.locator(".gradviz-viewport .gv-fold.gv-now:not(.gv-open)")
+        expect(box).to_have_count(1)
+        expect(box).to_be_in_viewport(ratio=1)
+        said.append(words_of(player, repeat))
+    number = [int(one.split("ran node ")[1].split(" of ")[0]) for one in said]
+    assert number == sorted(set(number))
+    player.node(repeat).locator("text").first.click()
+    expect(player.node(repeat)).to_have_attribute("aria-expanded", "true")
+
+
+def test_the_kernel_has_the_insides_that_the_document_has_not(bare: Bare, recorded: Player) -> None:
+    room = replace(PAGE, count=1)
+    made = recording_document(recorded.recording, insides=room)
+    bare.page.expose_function("kernel", lambda ask: (recorded._answer_to(ask) or b"").decode())
+    widget = bare.mount(made, step=0)
+    repeat = repeat_in(made)
+    widget.node(repeat).press("Enter")
+    expect(widget.root.get_by_text("needs a kernel").first).to_be_visible()
+    expect(widget.node(repeat)).to_have_attribute("aria-expanded", "false")
+    bare.page.evaluate(_KERNEL, "one")
+    widget.set("step", step_of(made, "backward"))
+    widget.node(repeat).press("Enter")
+    expect(widget.node(repeat)).to_have_attribute("aria-expanded", "true")
+    first = next(one["id"] for one in made["fold"]["folds"] if one["above"] == repeat)
+    for step in (step_of(made, "backward"), made["views"][-1]["number"][0]):
+        widget.set("step", step)
+        whole = bare.mount(recorded.wire, "two", step=step)
+        whole.node(repeat).press("Enter")
+        assert words_of(widget, first) == words_of(whole, first) != ""
+        whole.unmount()

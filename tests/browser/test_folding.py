@@ -89,8 +89,15 @@ def picture_of(widget: Widget) -> str:
     )
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("window", WINDOWS, ids=["wide", "narrow"])
+@pytest.mark.parametrize(
+    ("window", "theme"),
+    [
+        pytest.param(WINDOWS[0], "light", id="wide-light"),
+        pytest.param(WINDOWS[0], "dark", id="wide-dark", marks=pytest.mark.exhaustive),
+        pytest.param(WINDOWS[1], "light", id="narrow-light", marks=pytest.mark.exhaustive),
+        pytest.param(WINDOWS[1], "dark", id="narrow-dark"),
+    ],
+)
 def test_it_reads_well_folded_and_unfolded(
     bare: Bare, folded: dict[str, Any], window: Any, theme: str
 ) -> None:
@@ -133,15 +140,33 @@ def test_the_pointer_opens_and_closes_where_it_is(bare: Bare, folded: dict[str, 
     widget = bare.mount(folded)
     repeat = kinds(folded, "repeat")[0]
     box = widget.node(repeat)
-    box.locator("> .gv-title").dblclick()
-    expect(box).to_have_attribute("aria-expanded", "true")
+    title, sign = box.locator("> .gv-title"), box.locator(".gradviz-sign.is-toggle")
+    # A second click at once does nothing, wherever it lands.
+    for part, times in ((title, 1), (sign, 1), (title, 2), (sign, 2)):
+        part.click(click_count=times)
+        expect(box).to_have_attribute("aria-expanded", "true")
+        before = place_of(widget, repeat)
+        box.locator("> .gv-header").click(position={"x": 60, "y": 10})
+        expect(box).to_have_attribute("aria-expanded", "false")
+        assert abs(place_of(widget, repeat)["top"] - before["top"]) <= 1
     assert widget.get("selected") == ""
-    before = place_of(widget, repeat)
-    box.locator("> .gv-header").click(position={"x": 60, "y": 10})
-    expect(box).to_have_attribute("aria-expanded", "false")
-    assert abs(place_of(widget, repeat)["top"] - before["top"]) <= 1
-    box.locator(".gradviz-sign.is-toggle").click()
-    expect(box).to_have_attribute("aria-expanded", "true")
+
+
+def test_details_are_of_the_box_that_the_pointer_opens(bare: Bare, folded: dict[str, Any]) -> None:
+    bare.page.set_viewport_size(WINDOWS[0])
+    widget = bare.mount(folded)
+    repeat = kinds(folded, "repeat")[0]
+    title = widget.root.locator(".gradviz-inspector .gradviz-inspector-title")
+    widget.node(repeat).locator("> .gv-title").click(modifiers=["ControlOrMeta"])
+    assert widget.get("selected") == repeat
+    expect(widget.node(repeat)).to_have_attribute("aria-expanded", "false")
+    expect(title).to_have_text(next(f["label"] for f in folded["items"] if f["id"] == repeat))
+    widget.node(repeat).locator("> .gv-title").click()
+    expect(widget.node(repeat)).to_have_attribute("aria-expanded", "true")
+    inner = next(fold for fold in folded["fold"]["folds"] if fold["above"] == repeat)
+    widget.node(inner["id"]).locator("> .gv-title").click()
+    expect(title).to_have_text(inner["label"])
+    expect(widget.node(inner["id"])).to_have_attribute("aria-expanded", "true")
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=["wide", "narrow"])
@@ -157,12 +182,47 @@ def test_find_opens_what_is_around_a_match_and_moves_there(
     bare.page.keyboard.type("relu")
     assert widget.said == "8 matches"
     expect(widget.root.locator(".gradviz-found").first).to_have_text("8 found")
-    for _ in range(8):
-        bare.page.keyboard.press("Enter")
+    # The focus is on the match, so that keys act on it; g goes on.
+    for key in ["Enter", *"ggggggg"]:
+        bare.page.keyboard.press(key)
         node = widget.node(widget.get("selected"))
         expect(node).to_be_in_viewport()
+        expect(node).to_be_focused()
         assert node.get_attribute("aria-label", timeout=1000)
     expect(widget.root.locator(".gradviz-found")).to_have_count(0)
+    bare.page.keyboard.press("/")
+    bare.page.keyboard.press("Escape")
+    expect(widget.node(widget.get("selected"))).to_be_focused()
+    expect(widget.root.locator(".is-match")).to_have_count(0)
+
+
+def test_find_shows_a_match_large_enough_to_be_read(bare: Bare, folded: dict[str, Any]) -> None:
+    bare.page.set_viewport_size(WINDOWS[0])
+    widget = bare.mount(folded)
+    widget.root.get_by_role("radio", name="all").click()
+    widget.root.locator(".gradviz-viewport [tabindex='0']").focus()
+    for _ in range(6):
+        bare.page.keyboard.press("-")
+    inner = next(item for item in folded["items"] if item["label"] == "ReluBackward0")
+    title = widget.node(inner["id"]).locator("text").first
+    height = "(text) => text.getBoundingClientRect().height"
+    assert title.evaluate(height) < 5
+    field = widget.root.locator(".gradviz-find input")
+    field.fill(inner["id"])
+    field.press("Enter")
+    expect(widget.node(inner["id"])).to_be_in_viewport(ratio=1)
+    assert title.evaluate(height) > 11
+
+
+def test_the_focus_stays_where_details_are_made_anew(bare: Bare, folded: dict[str, Any]) -> None:
+    widget = bare.mount(folded)
+    inner = next(item for item in folded["items"] if item["label"] == "ReluBackward0")
+    widget.set("selected", inner["id"])
+    neighbours = widget.button(f"Show neighbours: {inner['label']}")
+    neighbours.click()
+    expect(neighbours).to_be_focused()
+    bare.page.keyboard.press("Enter")
+    expect(neighbours).to_be_focused()
 
 
 def test_every_node_is_two_actions_away(bare: Bare, folded: dict[str, Any]) -> None:
@@ -214,3 +274,32 @@ def test_a_small_map_moves_the_window_of_a_large_picture(
     assert widget.get("selected") == ""
     bare.page.set_viewport_size(WINDOWS[1])
     expect(small).to_be_hidden()
+
+
+def test_the_small_map_lies_where_it_hides_fewest_cards(bare: Bare, folded: dict[str, Any]) -> None:
+    bare.page.set_viewport_size(WINDOWS[0])
+    widget = bare.mount(folded)
+    widget.root.get_by_role("radio", name="all").click()
+    small = widget.root.locator(".gradviz-minimap")
+    expect(small).to_be_visible()
+    widget.root.locator(".gradviz-viewport [tabindex='0']").focus()
+    sides = set()
+    for key in ("Shift+ArrowLeft",) * 8 + ("Shift+ArrowRight",) * 16:
+        bare.page.keyboard.press(key)
+        own, other, side = small.evaluate(_HIDDEN)
+        assert own <= other
+        sides.add(side)
+    assert sides
+
+
+_HIDDEN = """(small) => {
+    const pane = small.closest('.gradviz-viewport');
+    const [frame, own] = [pane.getBoundingClientRect(), small.getBoundingClientRect()];
+    const cards = [...pane.querySelectorAll('.gv-node > .gv-card:not(.gv-stack)')]
+        .map((card) => card.getBoundingClientRect());
+    const over = (left) => cards.filter((card) => card.right > left && card.left < left + own.width
+        && card.bottom > own.top && card.top < own.bottom).length;
+    const [left, right] = [frame.left + 8, frame.right - 8 - own.width];
+    const isLeft = own.left < (left + right) / 2;
+    return [over(own.left), over(isLeft ? right : left), isLeft ? 'left' : 'right'];
+}"""

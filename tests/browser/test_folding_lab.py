@@ -32,6 +32,7 @@ picture = gradviz.show(loss, model=model)
 picture"""
 
 
+@pytest.mark.exhaustive
 def test_find_and_all_ask_the_kernel_for_what_the_page_lacks(notebook: Open, page: Page) -> None:
     opened = notebook("folds.ipynb", PROGRAM)
     opened.run_all()
@@ -48,7 +49,7 @@ def test_find_and_all_ask_the_kernel_for_what_the_page_lacks(notebook: Open, pag
     links = widget.locator(".gradviz-link")
     links.last.click()
     expect(widget.locator(f".gradviz-viewport [data-id='{deep}']").first).to_be_attached()
-    assert opened.python("picture.selected") != f"'{deep}'"
+    opened.wait_for(f"picture.selected != '{deep}'", "True")
 
     field.fill("")
     widget.get_by_role("radio", name="all ").click()

@@ -37,6 +37,12 @@ def test_a_node_far_from_what_is_drawn_is_found_by_keyboard(bare: Bare) -> None:
     expect(outline).to_contain_text("rows 5,001 to 5,500 of 6,000")
     expect(outline.locator("tr.is-selected")).to_have_attribute("data-row", "n5000")
     expect(outline.locator("tr.is-selected")).to_be_in_viewport()
+
+
+@pytest.mark.exhaustive
+def test_axe_finds_nothing_wrong_with_a_large_picture_and_its_rows(bare: Bare) -> None:
+    widget = bare.mount(compress(graph_document(chain(6000))))
+    widget.open("Outline")
     assert axe_violations(bare.page, "#one") == []
 
 

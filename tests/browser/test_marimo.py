@@ -25,7 +25,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Shoot
 from tests.browser.machine import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 
 APP = """\
 import marimo

@@ -373,6 +373,7 @@ def test_one_finger_scrolls_the_page_and_two_are_the_graphs(browser: Any) -> Non
     context.close()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_pictures_of_it_are_kept(

@@ -86,6 +86,7 @@ def test_after_shift_enter_all_of_it_is_in_view(
     assert_soon_in_view(page)
 
 
+@pytest.mark.exhaustive
 def test_it_scrolls_for_nobody_who_went_elsewhere(
     notebook: Open, page: Page, tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def test_it_scrolls_for_nobody_who_went_elsewhere(
     assert scrolled(page) == before
 
 
+@pytest.mark.exhaustive
 def test_it_does_not_scroll_when_a_notebook_is_only_opened(notebook: Open, page: Page) -> None:
     laptop(page)
     opened = notebook("opened.ipynb", FILLER, FILLER, TEN_LINES, FILLER)

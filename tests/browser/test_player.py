@@ -581,6 +581,7 @@ def test_print_shows_the_step_without_controls(bare: Bare, shoot: Shoot) -> None
     shoot("player-print")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [320, 700, 1000, 1200, 1500])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_of_it_are_kept(bare: Bare, shoot: Shoot, width: int, theme: str) -> None:

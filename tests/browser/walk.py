@@ -15,6 +15,8 @@ from gradviz.view.widgets.player import Player
 from tests.browser.bare import Widget, picture_faults
 
 TALLEST = 620
+BESIDE = 26
+"""Pixels of a notebook's window that its cells have around an output."""
 SMALLEST = 11
 """Pixels of text that a person reads without effort."""
 FOLDED_ZOOM = 0.7
@@ -80,7 +82,13 @@ async ([name, cards, told]) => {
       found.push("the caption's beginning cannot be read");
   }
   const svg = root.querySelector(".gradviz-viewport > svg");
-  const shapes = cards.map((id) => svg.querySelector(`[data-id="${id}"]`));
+  /** Of a card in closed boxes it is the outermost of these. */
+  const shownFor = (id) => {
+    const shape = (one) => svg.querySelector(`[data-id="${one}"]`);
+    const boxes = (told.around[id] ?? []).map(shape).filter(Boolean);
+    return boxes.find((box) => !box.matches(".gv-open")) ?? shape(id);
+  };
+  const shapes = cards.map(shownFor);
   const whole = shapes.filter((card) => card && isWhole(card));
   if (shapes.length && !whole.length)
     found.push(`none of the cards ${cards} is whole in the window`);
@@ -98,7 +106,10 @@ async ([name, cards, told]) => {
     }
   }
   const height = stage.getBoundingClientRect().height;
-  if (height > told.tallest + 1) found.push(`it is ${height.toFixed(0)} px high`);
+  // A form has its own height, and no more than the window.
+  const isForm = root.parentElement.querySelector(".gradviz-question, .gradviz-repair") !== null;
+  const tallest = isForm ? innerHeight - told.beside : told.tallest;
+  if (height > tallest + 1) found.push(`it is ${height.toFixed(0)} px high`);
   const wide = document.documentElement.scrollWidth;
   if (wide > innerWidth) found.push(`the page is ${wide} px wide`);
   return [found, svg?.style.transform ?? ""];
@@ -114,6 +125,8 @@ class Shown:
     traits: dict[str, Any]
     cards: dict[int, list[str]]
     """By place of the step; of a widget without steps all its cards, under 0."""
+    around: dict[str, list[str]]
+    """Of a folded recording the folds around each node, the outer ones first."""
 
     @classmethod
     def of(cls, widget: GraphWidget) -> Shown:
@@ -124,7 +137,21 @@ class Shown:
         else:
             picture = widget.wire.get("picture", widget.wire) or {}
             cards = {0: [item["id"] for item in picture.get("items", ())]}
-        return cls(widget.wire, traits, cards)
+        return cls(widget.wire, traits, cards, folds_around(widget.wire))
+
+
+def folds_around(wire: dict[str, Any]) -> dict[str, list[str]]:
+    """The folds that each node of a recording is in, as the document says."""
+    above = {one["id"]: one["above"] for one in wire.get("fold", {}).get("folds", ())}
+    found: dict[str, list[str]] = {}
+    for view in wire.get("views", ()):
+        for key, item in view["items"].items():
+            fold = item.get("fold", "") if item and item["kind"] != "fold" else ""
+            if fold and key not in found:
+                found[key] = [fold]
+                while above[found[key][0]]:
+                    found[key].insert(0, above[found[key][0]])
+    return found
 
 
 def subjects(recording: gradviz.Recording) -> dict[int, list[str]]:
@@ -179,8 +206,10 @@ def look(widget: Widget, shown: Shown, place: int) -> tuple[list[str], str]:
         "steps": views is not None,
         "line": views is not None and views[place]["line"] is not None,
         "tallest": TALLEST,
+        "beside": BESIDE,
         "smallest": SMALLEST,
         "folded_zoom": FOLDED_ZOOM if "fold" in shown.wire else 1,
+        "around": shown.around,
     }
     found, camera = widget.page.evaluate(_LOOK, [widget.name, shown.cards[place], told])
     return found, camera

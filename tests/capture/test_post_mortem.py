@@ -7,6 +7,7 @@ import runpy
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,6 +58,30 @@ def test_it_knows_the_line_of_the_users_code_and_not_one_inside_torch() -> None:
     assert step.code.text.split("\n")[step.line - step.code.first_line].strip() == (
         "h.sum().backward()"
     )
+
+
+def test_a_comprehension_is_part_of_the_statement_that_has_it() -> None:
+    parameters = [torch.ones(2, requires_grad=True) for _ in range(2)]
+
+    def norms() -> Any:
+        return sum(
+            one.grad.norm()  # type: ignore[union-attr]
+            for one in parameters
+        )
+
+    def slopes() -> list[Tensor]:
+        return [part.mul_(2) for one in parameters for part in [one]]
+
+    for function, word in ((norms, "grad is None"), (slopes, "leaf written")):
+        try:
+            function()
+        except (AttributeError, RuntimeError) as error:
+            recording = post_mortem_of(error)
+        found = recording.explanation
+        assert found is not None
+        assert found.kind == word
+        assert found.noticed is not None
+        assert found.noticed.text.startswith("return")
 
 
 def test_a_root_without_a_name_is_found_in_the_frames_of_torch() -> None:

@@ -49,6 +49,8 @@ class Bug:
     """What must be right, as an expression: tensors, which the reference binds too."""
     variables: tuple[str, ...] = ()
     """Names of the tensor that is at fault, in any scope."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of the error that do not mislead; without them any does."""
     raised: str = "RuntimeError"
     """Class of the exception, ``""`` if torch raises nothing."""
     message: str = ""

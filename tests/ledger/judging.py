@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -12,14 +12,15 @@ from torch import Tensor
 
 import gradviz
 from gradviz.model import GradvizError, Recording
-from gradviz.model.audit import ParameterAudit
+from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.explanation import CodeLine, Explanation, Fix
+from gradviz.model.memory import Memory
 from tests.analysis.explain.running import fixed
 from tests.ledger.bug import Bug, Piece, Place, first_line
 from tests.ledger.running import Mode, Ran, are_equal, run, values_of
 
 MODES: Final[tuple[Mode, ...]] = ("as it comes", "cell alone")
-_Seen = tuple[Explanation | None, tuple["Finding", ...]]
+_Seen = tuple[tuple[Explanation, ...], tuple["Finding", ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,14 @@ class Finding:
     """Something that a tool says is wrong."""
 
     tool: str
-    """``"explanation"``, ``"audit"`` or ``"memory"``."""
+    """``"explanation"``, ``"report"`` (the audit of the last loss that is with explanations),
+    ``"audit"`` (of what a user gives) or ``"memory"``."""
     what: str
     """Kind of the explanation; parameter and fact of the audit; what the curve shows."""
     at: CodeLine | None = None
     """The line it gives."""
+    is_fault: bool = True
+    """Whether it says that something is wrong; else it states a fact that is worth a look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Judged:
 
     bug: Bug
     mode: Mode
+    kind: bool
+    """Whether the kind of the error is named, and is one of those that do not mislead."""
     raises: bool
     """Whether the line that raises is named."""
     variable: bool
@@ -68,23 +74,42 @@ class Judged:
     accused: tuple[tuple[int, Finding], ...]
     """Number of a fixed version, and what a tool says against it."""
     explanation: Explanation | None
+    """That of the error; without an error the first that is about the fault."""
+
+    @property
+    def harmful(self) -> tuple[Offered, ...]:
+        """Fixes that do not make the program right."""
+        return tuple(fix for fix in self.offered if not fix.is_right)
+
+    @property
+    def accused_versions(self) -> int:
+        """How many fixed versions a tool speaks against."""
+        return len({number for number, _ in self.accused})
+
+    @property
+    def is_told(self) -> bool:
+        """Whether ``gradviz.explain(recording)`` says something of the fault."""
+        return not {"explanation", "report"}.isdisjoint(self.told_by)
 
 
 @cache
 def judged(bug: Bug, mode: Mode) -> Judged:
     """Run a program, its fixed versions, and what is offered as a fix."""
-    explanation, findings = _seen(bug, bug.pieces, mode)
+    explanations, findings = _seen(bug, bug.pieces, mode)
     after = [_seen(bug, bug.fixed(way), mode)[1] for way in bug.fixes]
     against = {(one.tool, one.what) for one in after[0]}
     told = [one for one in findings if (one.tool, one.what) not in against]
-    found = Explanation() if explanation is None else explanation
     lines = [one.at for one in told]
+    if bug.is_silent:
+        explanations = tuple(e for e in explanations if ("explanation", e.kind) not in against)
+    found = next(iter(explanations), Explanation())
     if not bug.is_silent:
         lines = [*(cause.at for cause in found.causes), found.noticed]
     at_fault = [place_of(line) in bug.places("culprit") for line in lines]
     return Judged(
         bug=bug,
         mode=mode,
+        kind=found.kind in bug.kinds if bug.kinds else found.kind not in ("", "other"),
         raises=place_of(found.noticed) in bug.places("raises"),
         variable=any(name in bug.variables for name in found.variables[:2]),
         culprit=any(at_fault),
@@ -94,15 +119,21 @@ def judged(bug: Bug, mode: Mode) -> Judged:
         accused=tuple(
             (n, e) for n, each in enumerate(after) for e in each if is_accusation(bug, e)
         ),
-        explanation=explanation,
+        explanation=found or None,
     )
 
 
 def is_accusation(bug: Bug, one: Finding) -> bool:
     """Whether what is said of a fixed version speaks against it."""
-    return one.tool == "explanation" or (
-        one.tool == "audit" and one.what.partition(":")[0] not in bug.without_gradient
-    )
+    if one.tool in ("audit", "report"):
+        return one.is_fault and not is_wanted(bug, one.what.partition(":")[0])
+    return one.is_fault and one.tool == "explanation"
+
+
+def is_wanted(bug: Bug, parameter: str) -> bool:
+    """Whether a parameter gets no gradient because the author wants it so; explanations put the
+    name of the model before its own."""
+    return any(parameter == name or parameter.endswith(f".{name}") for name in bug.without_gradient)
 
 
 def place_of(line: CodeLine | None) -> Place | None:
@@ -111,21 +142,27 @@ def place_of(line: CodeLine | None) -> Place | None:
 
 
 def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
-    """The explanation of a program, and everything that any tool finds wrong."""
+    """The explanations of a program, and everything that any tool finds wrong."""
     seen: list[_Seen] = []
 
     def look(ran: Ran) -> None:
         recording = ran.recording
         if recording is None:
-            seen.append((None, ()))
+            seen.append(((), ()))
             return
-        explanations = recording.explanations
+        explanations = gradviz.explain(recording)
         found = [
-            Finding("explanation", e.kind, e.cause.at if e.cause else None) for e in explanations
+            Finding("explanation", e.kind, e.cause.at if e.cause else None, rank_of(e) == "fault")
+            for e in explanations
         ]
         if not ran.error:
-            found += [*_of_audit(bug, ran, recording), *_of_memory(recording)]
-        seen.append((recording.explanation, tuple(found)))
+            for report in explanations.reports:
+                if isinstance(report, Audit):
+                    found += _of_rows("report", report)
+                elif isinstance(report, Memory):
+                    found += _of_curve(report)
+            found += _of_audit(bug, ran, recording)
+        seen.append((tuple(explanations), tuple(found)))
 
     run(pieces, mode, look)
     return seen[0]
@@ -143,7 +180,23 @@ def _of_audit(bug: Bug, ran: Ran, recording: Recording) -> list[Finding]:
         rows = eval(call, names)
     except GradvizError as refused:
         return [Finding("audit", type(refused).__name__)]
-    return [Finding("audit", f"{row.name}: {fact}", row.at) for row in rows for fact in wrong(row)]
+    return _of_rows("audit", rows)
+
+
+def rank_of(one: Explanation) -> str:
+    """How certain it is that what an explanation says is wrong."""
+    return getattr(one, "rank", "fault")
+
+
+def _of_rows(tool: str, rows: Iterable[ParameterAudit]) -> list[Finding]:
+    return [
+        *(Finding(tool, f"{row.name}: {fact}", row.at) for row in rows for fact in wrong(row)),
+        *(
+            Finding(tool, f"{row.name}: a part is cut", cut.at, is_fault=False)
+            for row in rows
+            for cut in getattr(row, "partly", ())
+        ),
+    ]
 
 
 def _is_there(text: str, space: dict[str, Any]) -> bool:
@@ -165,11 +218,10 @@ def wrong(row: ParameterAudit) -> list[str]:
     return [words for words, is_so in facts.items() if is_so]
 
 
-def _of_memory(recording: Recording) -> list[Finding]:
+def _of_curve(memory: Memory) -> list[Finding]:
     """Whether there is a line after which more is held in every turn than in the turn before."""
-    curve = gradviz.memory(recording).findings.curve
     held: dict[tuple[int | None, str, str], list[int]] = {}
-    for point in curve.points:
+    for point in memory.curve.points if memory.curve is not None else ():
         if point.level == 0:
             held.setdefault((point.line, point.code, point.text), []).append(point.held)
     return [

@@ -88,7 +88,7 @@ def run(pieces: Sequence[Piece], mode: Mode = "plain", finish: Callable[[Ran], A
         mode: How the last cell is recorded.
         finish: Called while its files exist.
     """
-    with _double(), _as_files(pieces) as (modules, cells), warnings.catch_warnings():
+    with _settings(), _as_files(pieces) as (modules, cells), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ran = Ran(namespace(), modules=modules)
         for number, (cell, name) in enumerate(cells):
@@ -117,16 +117,19 @@ def _run_cell(cell: Piece, name: str, ran: Ran, mode: Mode, is_last: bool) -> No
 
 
 @contextmanager
-def _double() -> Iterator[None]:
-    """Numbers are exact enough to be compared with finite differences."""
-    was = torch.get_default_dtype()
+def _settings() -> Iterator[None]:
+    """Numbers are exact enough to be compared with finite differences; small tensors need no
+    threads, which on a busy machine wait for each other."""
+    was, threads = torch.get_default_dtype(), torch.get_num_threads()
     torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     np.random.seed(0)
     try:
         yield
     finally:
         torch.set_default_dtype(was)
+        torch.set_num_threads(threads)
 
 
 @contextmanager

@@ -6,19 +6,25 @@ import io
 import linecache
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 
+from gradviz.notebook_check.check import check_notebook
+from gradviz.notebook_check.results import NotebookResult
 from notebooks import build
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 LESSONS = [source.stem for source in build.sources()]
+LEDGER = "ledger"
+BESIDE = [page.relative_to(build.SOURCE).with_suffix("").as_posix() for page in build.pages()]
+TESTS = [source.stem for source in build.tests()]
+PAGES = [*LESSONS, *TESTS, *BESIDE]
+"""The lessons, the tests, the pages that answer short questions, and the ledger of statements."""
 
 
 def stored(lesson: str) -> Any:
@@ -34,7 +40,7 @@ def texts(cell: Any) -> Iterator[str]:
     for output in cell.outputs:
         if output.output_type == "stream":
             yield output.text
-        yield from output.get("data", {}).values()
+        yield from (one for one in output.get("data", {}).values() if isinstance(one, str))
 
 
 class Kernel:
@@ -60,12 +66,8 @@ class Kernel:
         self.printed[cell_id] = out.getvalue()
 
 
-def check_strictly(notebook: Path) -> subprocess.CompletedProcess[str]:
-    """``gradviz check`` with one report line per cell, run in the folder of the lessons."""
-    command = [sys.executable, "-m", "gradviz", "check", str(notebook), "--", "-v", "--tb=no"]
-    path = os.pathsep.join([str(ROOT), str(NOTEBOOKS)])
-    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
-    environment.pop("PYTEST_ADDOPTS", None)
-    return subprocess.run(
-        command, cwd=NOTEBOOKS, env=environment, capture_output=True, text=True, check=False
-    )
+def check_strictly(notebook: Path) -> NotebookResult:
+    """What ``gradviz check`` finds in a notebook that imports the modules of the lessons."""
+    paths = os.pathsep.join([str(ROOT), str(NOTEBOOKS)])
+    with patch.dict(os.environ, PYTHONPATH=paths):
+        return check_notebook(notebook)

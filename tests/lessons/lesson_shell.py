@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,12 +9,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import torch
 from IPython.core.formatters import DisplayFormatter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
-
-from tests.lessons.lesson_files import NOTEBOOKS
 
 Formatter: Any = DisplayFormatter
 NewShell: Any = InteractiveShell
@@ -58,15 +56,15 @@ class Shell:
 
 @contextmanager
 def lesson_shell(home: Path) -> Iterator[Shell]:
-    """A shell in which the helper modules of the lessons can be imported."""
+    """A shell as a lesson's kernel has one."""
     config = Config()
     config.HistoryManager.enabled = False
     shell = NewShell(config=config, ipython_dir=str(home))
     shell.display_formatter = Watching(parent=shell)
-    paths = [str(NOTEBOOKS), *sys.path]
-    with patch.object(InteractiveShell, "_instance", shell), patch.object(sys, "path", paths):
+    with patch.object(InteractiveShell, "_instance", shell):
         try:
             yield Shell(shell)
         finally:
             if "gradviz" in shell.extension_manager.loaded:
                 shell.extension_manager.unload_extension("gradviz")
+            torch.set_default_device(None)  # some pages choose one

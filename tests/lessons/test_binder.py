@@ -36,13 +36,32 @@ def test_post_build_installs_gradviz_with_jupyterlab() -> None:
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
 
 
-def test_it_opens_the_overview() -> None:
-    settings = json.loads((BINDER / "jupyter_server_config.json").read_text(encoding="utf-8"))
-    for program in ("ServerApp", "LabApp"):
-        path = settings[program]["default_url"].removeprefix("/lab/tree/")
-        assert ROOT / path == NOTEBOOKS / "00-start.ipynb"
-        assert (ROOT / path).is_file()
-    assert "jupyter_server_config.json" in (BINDER / "postBuild").read_text(encoding="utf-8")
+STAND_IN = """\
+#!/bin/bash
+# Installs nothing, and has its settings in a folder of the test.
+case "$1 $2" in
+"-m pip") ;;
+"-c import sys;"*) echo {prefix} ;;
+*) exec {python} "$@" ;;
+esac
+"""
+
+
+def test_it_opens_the_start_page_in_a_folder_with_lessons_only(tmp_path: Path) -> None:
+    prefix, programs = tmp_path / "prefix", tmp_path / "bin"
+    programs.mkdir()
+    stand_in = programs / "python"
+    stand_in.write_text(STAND_IN.format(prefix=prefix, python=sys.executable), encoding="utf-8")
+    stand_in.chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    subprocess.run([BINDER / "postBuild"], cwd=tmp_path, env=environment, check=True)
+    settings = json.loads((prefix / "etc/jupyter/jupyter_server_config.json").read_text("utf-8"))
+    folder = Path(settings["ServerApp"]["root_dir"])
+    assert folder == tmp_path / "gradviz-lessons"
+    shown = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    assert shown == {"howto", *(path.name for path in NOTEBOOKS.glob("*.ipynb"))}
+    assert settings["ServerApp"]["default_url"] == "/lab/tree/00-start.ipynb"
 
 
 def test_repo2docker_reads_these_files(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from notebooks import fashion
+from gradviz.course import fashion
 
 LABELS = bytes(n % 10 for n in range(10_000))
 IMAGES = bytes(28 * 28) * 10_000

@@ -1,4 +1,4 @@
-"""The tables of one of the source documents, made again by the code of the lesson."""
+"""The tables of one of the source documents, made again by the code of a how-to page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from notebooks import build, fashion
-from tests.lessons.lesson_files import ROOT, Kernel, code_cells
+from gradviz.course import fashion
+from notebooks import build
+from tests.lessons.lesson_files import NOTEBOOKS, ROOT, Kernel, code_cells
 
 SAMPLE = ROOT.parent / "shared" / "data" / "fashion_mnist_1012.npz"
-LESSON = build.SOURCE / "05-gradients-add-up.py"
+PAGE = build.SOURCE / "howto" / "the-sandal-in-tables.py"
 FIRST_FOUR = "0.0000 0.0000 0.0023 0.0173 0.0000 0.0447"
 OTHERS = "0.0000 0.0000 0.0022 0.0172 0.0000 0.0447"
 WITH_ZERO_GRAD = [FIRST_FOUR] * 4 + [OTHERS] * 6
@@ -32,12 +33,11 @@ Passes = Callable[..., list[list[float]]]
 
 @pytest.fixture(scope="module")
 def passes() -> Passes:
-    """``ten_passes`` of the lesson."""
+    """``ten_passes`` of the page."""
     kernel = Kernel()
-    kernel.run("import", "import torch\nfrom torch import nn\nfrom notebooks import fashion")
-    cells = {cell.id: cell.source for cell in code_cells(build.read(LESSON))}
-    for cell_id in ("sandal-program-network", "sandal-program"):
-        kernel.run(cell_id, cells[cell_id])
+    kernel.run("import", "import torch\nfrom torch import nn\nfrom gradviz.course import fashion")
+    cells = {cell.id: cell.source for cell in code_cells(build.read(PAGE))}
+    kernel.run("passes-program", cells["passes-program"])
     return kernel.names["ten_passes"]
 
 
@@ -78,8 +78,9 @@ def test_the_table_that_the_document_calls_without_step_was_made_with_step(
 def test_the_files_of_torchvision_give_the_same_picture(
     sample: tuple[torch.Tensor, int],
 ) -> None:
-    if (found := fashion.find()) is None:
-        pytest.skip(f"FashionMNIST is not in {fashion.DATA / 'FashionMNIST' / 'raw'}")
+    data = NOTEBOOKS / fashion.DATA
+    if (found := fashion.find(data)) is None:
+        pytest.skip(f"FashionMNIST is not in {data / 'FashionMNIST' / 'raw'}")
     images, labels = found
     assert torch.equal(images[1012], sample[0])
     assert int(labels[1012]) == sample[1]

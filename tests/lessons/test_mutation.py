@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,14 @@ from nbformat import NotebookNode
 import gradviz
 from gradviz.model.events import Freed, NodeRan
 from gradviz.model.recording import StepRecord
+from gradviz.notebook_check.as_text import notebook_lines
+from gradviz.view.documents.digest import MIME
 from tests.lessons.lesson_files import Kernel, check_strictly, code_cells, stored
 from tests.lessons.lesson_shell import lesson_shell
 
-LESSON = "02-reading-the-graph"
-PARTS = ("text/plain", "text/html", "image/svg+xml")
+PICTURED = ("01-which-tensors-remember", "02-reading-the-graph")
+"""Lessons that have enough pictures between them; each imports what it needs."""
+PARTS = ("text/plain", "text/html", "image/svg+xml", MIME)
 Graph = gradviz.Graph
 PROGRAM = """\
 import torch, gradviz
@@ -170,7 +172,7 @@ RECORDED_FAULTS = (
 OPENED_EARLY = "opened one step early"
 
 
-def bundle(widget: Any) -> dict[str, str]:
+def bundle(widget: Any) -> dict[str, Any]:
     given = widget._repr_mimebundle_()
     data = given[0] if isinstance(given, tuple) else given
     return {part: data[part] for part in PARTS}
@@ -184,10 +186,12 @@ def picture_of(cell: Any) -> Any:
 def failed_cells(notebook: Any, folder: Path) -> set[int]:
     path = folder / "mutated.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    done = check_strictly(path)
-    results = dict(re.findall(r"::Cell (\d+) (PASSED|FAILED)", done.stdout))
-    assert len(results) == len(code_cells(notebook)), done.stdout + done.stderr
-    return {int(number) for number, result in results.items() if result == "FAILED"}
+    found = check_strictly(path)
+    assert not found.problem
+    assert found.count("equal", "different") == len(code_cells(notebook)), list(
+        notebook_lines(found)
+    )
+    return {at for at, cell in enumerate(found.cells) if cell.verdict == "different"}
 
 
 def test_each_fault_in_each_part_of_an_output_is_found(tmp_path: Path) -> None:
@@ -201,7 +205,7 @@ def test_each_fault_in_each_part_of_an_output_is_found(tmp_path: Path) -> None:
         outputs += [{**right, part: wrong[part]} for part in PARTS]
         assert all(wrong[part] != right[part] for part in PARTS), fault.__name__
 
-    def cell(number: int, data: dict[str, str]) -> dict[str, Any]:
+    def cell(number: int, data: dict[str, Any]) -> dict[str, Any]:
         output = {"output_type": "execute_result", "data": data, "execution_count": number}
         return {
             "cell_type": "code",
@@ -212,12 +216,12 @@ def test_each_fault_in_each_part_of_an_output_is_found(tmp_path: Path) -> None:
             "source": PROGRAM,
         }
 
-    notebook = NotebookNode(stored(LESSON))
+    notebook = NotebookNode(stored(PICTURED[0]))
     notebook.cells = [NotebookNode(cell(n, data)) for n, data in enumerate(outputs, 1)]
     assert failed_cells(notebook, tmp_path) == set(range(1, len(outputs)))
 
 
-def wrong_bundles(player: Any, step: int | None) -> dict[str, dict[str, str]]:
+def wrong_bundles(player: Any, step: int | None) -> dict[str, dict[str, Any]]:
     """What the player of each faulty recording would have left in the notebook."""
     made = {
         fault.__name__: bundle(gradviz.show(fault(player.recording), step=step))
@@ -227,51 +231,65 @@ def wrong_bundles(player: Any, step: int | None) -> dict[str, dict[str, str]]:
     return {**made, OPENED_EARLY: bundle(early)}
 
 
+SETUP = "import contextlib\n\nimport torch\n\nimport gradviz"
+RECORDED = """\
+y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+with contextlib.suppress(RuntimeError), gradviz.record() as twice:
+    out = (2 * y).sum()
+    out.backward()
+    out.backward()
+with gradviz.record() as once:
+    z = 2 * y + 1
+    loss = z.sum()
+    loss.backward()"""
+SHOW_ERROR = "gradviz.show(twice)"
+SHOW_STEP = "gradviz.show(once, step=4)"
+
+
+def code_cell(key: str, source: str, *outputs: Any, count: int = 1) -> Any:
+    made = {"cell_type": "code", "id": key, "metadata": {}, "source": source}
+    return NotebookNode({**made, "execution_count": count, "outputs": list(outputs)})
+
+
 @pytest.mark.slow
 def test_each_fault_in_each_part_of_a_recorded_output_is_found(tmp_path: Path) -> None:
-    three, four = (
-        {cell.id: cell for cell in code_cells(stored(lesson))}
-        for lesson in ("03-who-gets-a-gradient", "04-twice-through-the-same-graph")
-    )
-    cells = [four["setup-run"], four["twice-run"]]
+    cells = [code_cell("setup", SETUP), code_cell("record", RECORDED)]
     expected: set[int] = set()
     seen = {name: set[str]() for name in (OPENED_EARLY, *(f.__name__ for f in RECORDED_FAULTS))}
 
-    def add(cell: Any, data: dict[str, str]) -> None:
-        copied = copy.deepcopy(cell)
-        copied.id, copied.execution_count = f"cell-{len(cells)}", len(cells) + 1
-        picture_of(copied).data = data
-        cells.append(copied)
+    def add(source: str, data: dict[str, Any]) -> None:
+        count = len(cells) + 1
+        output = {"output_type": "execute_result", "data": data, "execution_count": count}
+        cells.append(code_cell(f"cell-{count}", source, {**output, "metadata": {}}, count=count))
 
     with lesson_shell(tmp_path) as shell:
         for cell in tuple(cells):
             shell.run(cell.source)
-        for cell, step in ((four["twice-show"], None), (three["backward-show"], 4)):
-            (player,) = shell.run(cell.source).objects
+        for source, step in ((SHOW_ERROR, None), (SHOW_STEP, 4)):
+            (player,) = shell.run(source).objects
             right = bundle(player)
-            add(cell, right)
+            add(source, right)
             for name, wrong in wrong_bundles(player, step).items():
                 for part in PARTS:
                     if wrong[part] != right[part]:
                         seen[name].add(part)
                         expected.add(len(cells))
-                        add(cell, {**right, part: wrong[part]})
-    assert seen.pop(OPENED_EARLY) == {"text/html", "image/svg+xml"}
+                        add(source, {**right, part: wrong[part]})
+    assert seen.pop(OPENED_EARLY) == {"text/html", "image/svg+xml", MIME}
     assert all(parts == set(PARTS) for parts in seen.values()), seen
 
-    notebook = NotebookNode(stored(LESSON))
+    notebook = NotebookNode(stored(PICTURED[0]))
     notebook.cells = cells
     assert failed_cells(notebook, tmp_path) == expected
 
 
 @pytest.mark.slow
-def test_faults_in_the_pictures_of_a_lesson_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(Path(gradviz.__file__).parents[1] / "notebooks"))
-    notebook = copy.deepcopy(stored(LESSON))
+def test_faults_in_the_pictures_of_lessons_are_found(tmp_path: Path) -> None:
+    notebook = copy.deepcopy(stored(PICTURED[0]))
+    notebook.cells = [cell for lesson in PICTURED for cell in code_cells(stored(lesson))]
     kernel, faults, expected = Kernel(), list(FAULTS), set()
-    for number, cell in enumerate(code_cells(notebook)):
+    for number, cell in enumerate(notebook.cells):
+        cell.id, cell.execution_count = f"cell-{number}", number + 1
         kernel.run(cell.id, cell.source)
         widget: Any = kernel.shown.get(cell.id)
         if not faults or not hasattr(widget, "graph"):

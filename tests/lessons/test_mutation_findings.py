@@ -10,27 +10,26 @@ import pytest
 from nbformat import NotebookNode
 
 from gradviz.model.explanation import Explanation
+from gradviz.view.documents.digest import MIME
 from gradviz.view.figures.memory import figures_of
 from gradviz.view.widgets.report import ReportWidget
 from tests.lessons.lesson_files import code_cells, stored
 from tests.lessons.lesson_shell import lesson_shell
 from tests.lessons.test_mutation import failed_cells, picture_of
 
-SEVEN, EIGHT = "07-what-forward-keeps", "08-four-switches"
+SAVED, LESS, AUDIT = "howto/what-a-node-saves", "howto/keep-less", "howto/audit-and-compare"
 NEEDED = (
-    (SEVEN, "setup-run"),
-    (SEVEN, "freeze-program"),
-    (SEVEN, "freeze-program-strip"),
-    (SEVEN, "repair-broken"),
-    (EIGHT, "freeze-program"),
+    (LESS, "setup-run"),
+    (AUDIT, "setup-run"),
+    (AUDIT, "parts-program"),
 )
-Bundle = dict[str, str]
+Bundle = dict[str, Any]
 
 
 def bundle(shown: Any) -> Bundle:
     given = shown._repr_mimebundle_()
     data = given[0] if isinstance(given, tuple) else given
-    return {kind: data[kind] for kind in ("text/plain", "text/html")}
+    return {kind: data[kind] for kind in ("text/plain", "text/html", MIME) if kind in data}
 
 
 def with_cell(findings: Any, row: int, column: str, wrong: Callable[[Any], Any]) -> Any:
@@ -44,7 +43,7 @@ def with_cell(findings: Any, row: int, column: str, wrong: Callable[[Any], Any])
 
 
 def wrong_bytes(report: ReportWidget) -> ReportWidget:
-    memory = with_cell(report.findings, 3, "bytes", lambda number: number + 512 * 1024)
+    memory = with_cell(report.findings, 1, "bytes", lambda number: number + 512 * 1024)
     return ReportWidget(memory, figures=figures_of(memory))
 
 
@@ -62,16 +61,18 @@ def wrong_culprit(error: Explanation) -> Explanation:
 
 
 FAULTS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
-    (SEVEN, "freeze-first-show", wrong_bytes),
-    (SEVEN, "repair-card", wrong_culprit),
-    (EIGHT, "freeze-audit-show", wrong_cut),
+    (LESS, "when-show", wrong_bytes),
+    (SAVED, "written-card", wrong_culprit),
+    (AUDIT, "audit-show", wrong_cut),
 )
 
 
 @pytest.mark.slow
 def test_wrong_bytes_a_wrong_cut_and_a_wrong_culprit_are_found(tmp_path: Path) -> None:
     stored_cells = {
-        (lesson, cell.id): cell for lesson in (SEVEN, EIGHT) for cell in code_cells(stored(lesson))
+        (lesson, cell.id): cell
+        for lesson in (LESS, SAVED, AUDIT)
+        for cell in code_cells(stored(lesson))
     }
     cells: list[Any] = []
     expected: set[int] = set()
@@ -97,7 +98,7 @@ def test_wrong_bytes_a_wrong_cut_and_a_wrong_culprit_are_found(tmp_path: Path) -
                 expected.add(len(cells))
                 add(cell, {**right, kind: wrong[kind]})
 
-    assert len(expected) == 2 * len(FAULTS)
-    notebook = NotebookNode(stored(SEVEN))
+    assert len(expected) == 3 + 2 + 3  # the card of an explanation is no widget
+    notebook = NotebookNode(stored(LESS))
     notebook.cells = cells
     assert failed_cells(notebook, tmp_path) == expected

@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from gradviz import cli
-from tests.lessons.lesson_files import LESSONS, code_cells, stored, texts
+from gradviz.view.documents.digest import RULES as FILE
+from gradviz.view.documents.digest import SIGNS, rules
+from tests.lessons.lesson_files import PAGES, code_cells, stored, texts
 
 nbval = pytest.importorskip("nbval.plugin", reason="nbval is not installed")
-RULES: dict[str, str] = dict(nbval.get_sanitize_patterns(cli.SANITIZE.read_text(encoding="utf-8")))
+RULES: dict[str, str] = dict(nbval.get_sanitize_patterns(FILE.read_text(encoding="utf-8")))
 
 
 def sanitized(text: str) -> str:
@@ -58,15 +59,25 @@ def test_facts_are_not_ignored(stored_text: str, fresh_text: str) -> None:
     assert sanitized(stored_text) != sanitized(fresh_text)
 
 
+def test_the_check_and_the_digest_read_the_rules_as_nbval_does() -> None:
+    assert {pattern.pattern: replacement for pattern, replacement in rules()} == RULES
+
+
+def test_a_text_that_any_rule_changes_has_one_of_the_signs() -> None:
+    for pattern in RULES:
+        looked_for = pattern.replace("\\n", "\n").replace("\\d", "")
+        assert any(sign in looked_for for sign in SIGNS), pattern
+
+
 def test_no_rule_is_switched_off_by_a_stripped_blank() -> None:
     # nbval needs a blank after "replace:"; a rule with an empty replacement loses it in editors.
-    text = cli.SANITIZE.read_text(encoding="utf-8")
+    text = FILE.read_text(encoding="utf-8")
     assert text.count("regex: ") == text.count("replace: ") == len(RULES)
     assert all(RULES.values())
     assert "\r" not in text
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", PAGES)
 def test_rules_leave_the_pictures_alone(lesson: str) -> None:
     for cell in code_cells(stored(lesson)):
         for text in texts(cell):

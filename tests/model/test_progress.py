@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -14,6 +13,7 @@ from torch import Tensor
 
 import gradviz
 from gradviz._presentation import FullPresentation
+from gradviz.analysis.fold.tree import fold_tree
 from gradviz.model import progress
 from gradviz.model.progress import AFTER, STRIDE, Terminal, Work, counted, working
 from gradviz.view.widgets import progress_line
@@ -108,26 +108,66 @@ def test_a_terminal_has_one_line_and_then_none() -> None:
     assert stream.getvalue() == "\r\x1b[2Kone\r\x1b[2Ktwo\r\x1b[2K"
 
 
+def recorded(count: int) -> gradviz.Recording:
+    with gradviz.record() as recording:
+        chain(count).sum().backward()
+    return recording
+
+
+GRAPH = gradviz.snapshot(chain(50))
+TEXT = GRAPH.to_json()
+RECORDING = recorded(20)
+RECORDING_TEXT = RECORDING.to_json()
+PICTURE = gradviz.show(GRAPH)
+
+
 @pytest.mark.parametrize(
-    "look",
+    ("name", "work"),
     [
-        gradviz.snapshot,
-        gradviz.show,
-        lambda loss: str(gradviz.snapshot(loss)),
-        lambda loss: gradviz.snapshot(loss).to_json(),
-        lambda loss: gradviz.compare(loss, loss),
-        gradviz.memory,
+        ("snapshot", lambda: gradviz.snapshot(chain(50))),
+        ("show", lambda: gradviz.show(chain(50))),
+        ("show", lambda: gradviz.show(RECORDING)),
+        ("fold", lambda: fold_tree(GRAPH)),
+        ("find", lambda: PICTURE._answer_to({"find": "sin"})),
+        ("outline", lambda: str(GRAPH)),
+        ("to_json", GRAPH.to_json),
+        ("to_json", RECORDING.to_json),
+        ("from_json", lambda: gradviz.Graph.from_json(TEXT)),
+        ("from_json", lambda: gradviz.Recording.from_json(RECORDING_TEXT)),
+        ("compare", lambda: gradviz.compare(GRAPH, chain(50))),
+        ("memory", lambda: gradviz.memory(chain(50))),
+        ("explain", lambda: gradviz.explain(RECORDING)),
+        ("record", lambda: recorded(20)),
     ],
 )
 def test_every_door_tells_how_far_it_is(
-    look: Callable[[Any], object], monkeypatch: pytest.MonkeyPatch
+    name: str, work: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     display = Display()
     monkeypatch.setattr(progress, "AFTER", 0.0)
-    monkeypatch.setattr(FullPresentation, "progress_display", lambda _: display)
-    look(chain(50))
-    assert len(display.told) > 1
+    monkeypatch.setattr(FullPresentation, "progress_display", lambda *_: display)
+    work()
+    told = [text for text in display.told if text.startswith(f"gradviz {name}: ")]
+    assert told
     assert display.told[-1] == "end"
+    assert display.told.count("end") == (2 if name == "record" else 1)
+
+
+def test_recorded_code_has_the_terminal_for_itself(
+    in_kernel: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[bool] = []
+
+    def display_of(_: object, is_alone: bool) -> None:
+        shown.append(is_alone)
+
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    monkeypatch.setattr(FullPresentation, "progress_display", display_of)
+    recorded(20)
+    assert shown == [False, True]  # while it runs; when it has ended
+    assert progress_line.progress_display(is_alone=False) is None
+    in_kernel(True)
+    assert isinstance(progress_line.progress_display(is_alone=False), progress_line.ProgressLine)
 
 
 @pytest.fixture
@@ -155,6 +195,13 @@ def test_a_notebook_that_somebody_looks_at_shows_a_line_that_is_no_output(
 def test_a_notebook_that_nobody_looks_at_shows_nothing(in_kernel: Callable[[bool], None]) -> None:
     in_kernel(False)
     assert progress_line.progress_display() is None
+
+
+def test_what_the_browser_asks_for_shows_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = {"header": {"msg_type": "comm_msg"}, "content": {}}
+    shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: parent))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert isinstance(progress_line.progress_display(), progress_line.ProgressLine)
 
 
 def test_what_is_no_terminal_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

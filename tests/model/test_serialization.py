@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gradviz.model import Graph, Recording
 from gradviz.model.events import EVENTS
+from gradviz.model.serialization.formats import GRAPH as GRAPH_FORMAT
+from gradviz.model.serialization.formats import refusal as format_refusal
 from gradviz.model.serialization.reader import reader
 from tests.view.graphs import every_mark
 from tests.view.recordings import ALL
@@ -181,6 +184,34 @@ def test_a_node_that_is_gone_though_another_points_to_it_is_refused() -> None:
 def test_what_is_no_document_is_refused_in_words(kind: Any, text: str) -> None:
     with pytest.raises(ValueError, match=r"^this is (not|no) .*to_json\(\)"):
         kind.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (Graph, "gradviz graph 0", "which only gradviz before 0.1.0 reads; this one reads"),
+        (Graph, "gradviz graph 2", "which a newer gradviz wrote and reads; this one reads"),
+        (Graph, "gradviz graph 2 since 0.3.0", "which gradviz 0.3.0 and newer read; this one"),
+        (Graph, "gradviz recording 2", "not one of a graph: gradviz.Recording.from_json(text)"),
+        (Recording, "gradviz recording 1", "which only gradviz before 0.1.0 reads"),
+        (Recording, "gradviz recording 3 since 1.0", "which gradviz 1.0 and newer read"),
+        (Recording, "gradviz graph 1", "not one of a recording: gradviz.Graph.from_json(text)"),
+    ],
+)
+def test_a_document_of_another_format_is_refused_with_the_version_that_reads_it(
+    kind: Any, name: str, said: str
+) -> None:
+    document = json.dumps({**(GRAPH if kind is Graph else RECORDING), "format": name})
+    with pytest.raises(ValueError, match=f"^this is a '{name.split(' since')[0]}' document") as e:
+        kind.from_json(document)
+    assert said in str(e.value)
+    is_newer = "newer" in said
+    assert str(e.value).endswith("pip install -U gradviz-kit") is is_newer
+
+
+def test_the_name_of_a_later_format_says_since_when_it_is_read() -> None:
+    later = replace(GRAPH_FORMAT, number=2, since="0.2.0", is_since_named=True)
+    assert "gradviz 0.2.0 and newer read" in format_refusal(later.name, GRAPH_FORMAT)
 
 
 @pytest.mark.parametrize("kind", EVENTS.values(), ids=EVENTS)

@@ -23,9 +23,9 @@ _INTRODUCTION: Final = """\
 # Gallery
 
 What `gradviz.show(loss)` shows at first of models as people build them, small and with random
-weights. Graphs of more than 40 nodes open folded: a box is a call of a module or a few operations,
-`×12` means that it stands for twelve parts of equal structure, and a click or Enter opens it where
-it is. In a clone of this repository these lines show any of them:
+weights. Graphs that are too large for a screen open folded: a box is a call of a module or a few
+operations, `×12` means that it stands for twelve parts of equal structure, and a click or Enter
+opens it where it is. In a clone of this repository these lines show any of them:
 
 ```python
 import gradviz
@@ -113,7 +113,7 @@ def _section(model: Model) -> str:
 
 
 def _folded(one: First) -> str:
-    return f"{one.nodes:,} nodes in {one.boxes:,} boxes"
+    return f"{one.nodes:,} nodes, shown as {one.boxes:,} cards"
 
 
 def write(models: Sequence[Model]) -> None:

@@ -36,7 +36,7 @@ def test_time_steps_of_a_loop_over_unbind_are_one_repeat(name: str) -> None:
     assert titles(folding, "model") == ["embedding · Embedding", "cell, head ×12"]
     (repeat,) = (one for one in folding.tree if one.kind == "repeat" and one.times == 12)
     steps = [title(folding.tree, one) for one in repeat.folds]
-    assert steps == [f"cell, head · {number} of 12" for number in range(1, 13)]
+    assert steps == [f"turn {number} of 12" for number in range(1, 13)]
 
 
 def test_many_time_steps_are_in_parts_that_say_which_they_are(
@@ -53,14 +53,14 @@ def test_many_time_steps_are_in_parts_that_say_which_they_are(
     assert title(folding.tree, repeat) == "cell, head ×36"
     parts = [title(folding.tree, one) for one in repeat.folds]
     ends = ["1 … 12", "13 … 24", "25 … 36"]
-    assert parts == [f"cell, head · {two} of 36" for two in ends]
+    assert parts == [f"turns {two} of 36" for two in ends]
 
 
 def test_lists_of_modules_are_repeats_of_their_own() -> None:
     assert titles(folded("unet"), "model") == [
         "first · Sequential",
-        "down.0 … down.2 ×3 · Sequential",
-        "joined.0 … joined.2 ×3 · Sequential",
+        "down.0 … down.2 ×3 · Sequential, MaxPool2DWithIndices",
+        "joined.0 … joined.2 ×3 · Sequential, ConvTranspose2d, Cat",
         "last · Conv2d",
     ]
 

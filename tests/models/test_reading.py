@@ -19,9 +19,6 @@ from tests.truth.walk import Note, notes_of, noting_saves, pairs, root_of
 HOOKS_OF_THEIR_OWN = {"checkpointed", "compiled"}
 """What is saved is packed, or saved by code that is compiled: hooks of ours see something else."""
 
-UP_TO_A_NODE = {"compiled"}
-"""Code of a custom Function decides which gradients there are, and an audit says so."""
-
 
 def parameters(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.named_parameters())
@@ -72,12 +69,7 @@ def test_an_audit_says_which_parameters_get_a_gradient(model: Model) -> None:
     real = {name: p.grad is not None for name, p in built.model.named_parameters()}
     after: Audit = gradviz.audit(loss, built.model).findings
     for audit in (before, after):
-        said = {row.name: row.gets_gradient for row in audit}
-        if model.name in UP_TO_A_NODE:
-            assert set(said.values()) == {None}
-            assert all("CompiledFunctionBackward" in row.why for row in audit)
-        else:
-            assert said == real
+        assert {row.name: row.gets_gradient for row in audit} == real
 
 
 @pytest.mark.parametrize("model", EACH)

@@ -9,17 +9,25 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.placement.models import models
+from tests.placement.models import gallery_models, other_models
 from tests.placement.oracle import judged
 from tests.placement.tables import AIMS, percentages, table
 
 
 def main() -> int:
-    """Print the table; the exit status says whether the aims are reached."""
+    """Print the tables; the exit status says whether the gallery reaches the aims."""
     given = _arguments()
-    rows = {name: judged(make) for name, make in models().items() if given.only in name}
-    print("\n".join(table(rows, given.why)))
-    return int(any(percentages(rows)[name] < aim for name, aim in AIMS.items()))
+    is_reached = True
+    for title, models in (("gallery", gallery_models()), ("other models", other_models())):
+        rows = {name: judged(make) for name, make in models.items() if given.only in name}
+        if not rows:
+            continue
+        print("\n".join(table(title, rows, given.why)))
+        found = percentages(rows)
+        if title == "gallery" and not given.only:
+            is_reached = all(found[name] >= aim for name, aim in AIMS.items())
+        is_reached = is_reached and not any(one.is_wrong for row in rows.values() for one in row)
+    return int(not is_reached)
 
 
 def _arguments() -> argparse.Namespace:

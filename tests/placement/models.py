@@ -10,8 +10,8 @@ from typing import Any
 from tests.placement.architectures.entry import MODELS
 
 
-def models(only_torch: bool = False) -> dict[str, Callable[[], Any]]:
-    """What makes each model with its loss, by name.
+def gallery_models(only_torch: bool = False) -> dict[str, Callable[[], Any]]:
+    """What makes each model of the gallery with its loss, by name.
 
     Args:
         only_torch: Whether models of other packages, and slow ones, are left out.
@@ -23,6 +23,11 @@ def models(only_torch: bool = False) -> dict[str, Callable[[], Any]]:
             is_here = all(find_spec(name) is not None for name in model.needs)
             if is_here and not (only_torch and (model.needs or model.is_slow)):
                 found[model.name] = model.build
+    return found
+
+
+def other_models() -> dict[str, Callable[[], Any]]:
+    """Models in other forms, most of them small: many make little in blocks, and much outside."""
     for name in ("attention", "convolutions", "others"):  # which add theirs to the list
         import_module(f"tests.placement.architectures.{name}")
-    return found | MODELS
+    return MODELS

@@ -22,34 +22,37 @@ class Judged:
 
     name: str
     """torch's name of the node."""
-    true: str
-    """Path of the module that a recording saw it made by, ``""`` outside of all modules."""
+    true: str | None
+    """Path of the module that a recording saw it made by, ``None``: while no module ran."""
     placed: str | None
     """As in :attr:`Placement.paths`."""
+    is_outside: bool
+    """As in :attr:`Placement.outside`."""
     is_inferred: bool
-    block: str
-    """Path of the block that made it, ``""`` if none did."""
-    tops: frozenset[str] = frozenset(("",))
-    """Paths of the outermost modules that are called, and ``""``."""
+    block: str | None
+    """Path of the block that made it, ``None`` if none did."""
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is said where it was made."""
+        return self.placed is not None or self.is_outside
 
     @property
     def is_right(self) -> bool:
-        """Whether it was made by the module that it is placed at, or by one in it."""
-        if not self.block:  # by the outermost module itself, or outside
-            return self.placed in self.tops
-        return bool(self.placed) and _is_in(self.true, self.placed or "")
+        """Whether it was made where it is placed: by that module, or by one in it."""
+        if self.is_outside:
+            return self.placed is None and self.true is None
+        return self.placed is not None and self.true is not None and _is_in(self.true, self.placed)
 
     @property
     def is_wrong(self) -> bool:
         """Whether it was made somewhere else."""
-        return self.placed is not None and not self.is_right
+        return self.is_placed and not self.is_right
 
     @property
     def is_at_block(self) -> bool:
-        """Whether it is placed in its block, or rightly in none."""
-        if not self.block:
-            return self.is_right
-        return bool(self.placed) and _is_in(self.placed or "", self.block)
+        """Whether it is placed rightly, and in its block if one made it."""
+        return self.is_right and (self.block is None or _is_in(self.placed or "", self.block))
 
 
 def judged(make: Callable[[], Any]) -> list[Judged]:
@@ -74,12 +77,12 @@ def judged(make: Callable[[], Any]) -> list[Judged]:
             graph.names[place],
             made_by,
             placement.paths[place],
+            place in placement.outside,
             place in placement.inferred,
             blocks.of(made_by),
-            blocks.tops,
         )
         for place in graph.order
-        for made_by in [seen[true[graph.nodes[place].id]].module or ""]
+        for made_by in [seen[true[graph.nodes[place].id]].module]
     ]
 
 
@@ -132,10 +135,10 @@ class _Blocks:
         paths = (".".join(filter(None, (name, path))) for name in names for path in outermost)
         self.tops = frozenset(paths) | {"", *names}
 
-    def of(self, path: str) -> str:
+    def of(self, path: str | None) -> str | None:
         """The block of a module by its path from a variable."""
-        if path in self.tops:
-            return ""
+        if path is None or path in self.tops:
+            return None
         top, *parts = path.split(".")
         inside = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
         inside = [one for one in inside if f"{top}.{one}" not in self.tops]
@@ -145,4 +148,4 @@ class _Blocks:
 
 
 def _is_in(path: str, module: str) -> bool:
-    return path == module or path.startswith(f"{module}.")
+    return not module or path == module or path.startswith(f"{module}.")

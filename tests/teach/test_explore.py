@@ -16,6 +16,7 @@ import torch
 import gradviz
 from gradviz.teach.explorer import Explorer, explore
 from gradviz.teach.parts import Number
+from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
 from gradviz.view.text import clean, shorten
 from tests.view.graphs import HOSTILE
@@ -160,7 +161,7 @@ def test_an_error_in_the_first_run_leaves_no_picture() -> None:
     assert "ValueError: a is <b>1.0</b>" in str(explorer)
     assert "old" not in str(explorer)
     assert explorer.wire["exploration"]["has_picture"] is False
-    assert set(bundle_of(explorer)) == {VIEW, "text/plain", "text/html"}
+    assert set(bundle_of(explorer)) == {VIEW, DIGEST, "text/plain", "text/html"}
     assert "<b>1.0</b>" not in bundle_of(explorer)["text/html"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 import gradviz
 from gradviz._presentation import FullPresentation
+from gradviz.analysis.fold.tree import fold_tree
 from gradviz.model import progress
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of POSIX")
@@ -39,6 +41,14 @@ def deep_model() -> tuple[nn.Module, Tensor]:
     return model, model(torch.ones(2, 4)).sum()
 
 
+def recorded() -> gradviz.Recording:
+    layers = [layer for _ in range(6) for layer in (nn.Linear(4, 4), nn.Tanh())]
+    model, x = nn.Sequential(*layers), torch.ones(2, 4)
+    with gradviz.record() as recording:
+        model(x).sum().backward()
+    return recording
+
+
 def switches() -> tuple[Any, ...]:
     """What a look switches while it runs, for the whole thread or process."""
     return (
@@ -48,6 +58,9 @@ def switches() -> tuple[Any, ...]:
         torch._C._len_torch_function_stack(),
         torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python),
         progress.is_running(),
+        sys.gettrace(),
+        Tensor.backward,
+        torch.autograd.backward,
     )
 
 
@@ -70,7 +83,7 @@ def progress_lines(monkeypatch: pytest.MonkeyPatch) -> type[Lines]:
     """Progress is shown from the first moment on."""
     monkeypatch.setattr(progress, "AFTER", 0.0)
     monkeypatch.setattr(progress, "EVERY", 0.0)
-    monkeypatch.setattr(FullPresentation, "progress_display", lambda _: Lines())
+    monkeypatch.setattr(FullPresentation, "progress_display", lambda *_: Lines())
     return Lines
 
 
@@ -86,7 +99,8 @@ def is_interrupted(work: Callable[[], object], after: float) -> bool:
     return False
 
 
-# Where a signal arrives in a callback of the garbage collector, Python tells of it and goes on.
+# Where a signal arrives while an object is being freed, Python tells of it and goes on.
+@pytest.mark.usefixtures("signals_end_what_runs")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
@@ -97,6 +111,8 @@ def test_a_look_that_is_interrupted_anywhere_harms_nothing(
     model, loss = deep_model()
     graph = gradviz.snapshot(loss, model)
     text, before = graph.to_json(), switches()
+    folded, recording = gradviz.show(graph), recorded()
+    recorded_text = recording.to_json()
     looks: list[Callable[[], object]] = [
         lambda: gradviz.snapshot(loss, model, values=True),
         lambda: gradviz.audit(loss, model),
@@ -106,6 +122,11 @@ def test_a_look_that_is_interrupted_anywhere_harms_nothing(
         lambda: str(graph),
         graph.to_json,
         lambda: gradviz.show(graph),
+        lambda: fold_tree(graph),
+        lambda: folded._answer_to({"find": "addmm"}),
+        lambda: folded._answer_to({"inside": ["f0"]}),
+        lambda: gradviz.explain(gradviz.Recording.from_json(recorded_text)),
+        lambda: gradviz.show(gradviz.Recording.from_json(recorded_text)),
     ]
     took = []
     for look in looks:
@@ -114,7 +135,7 @@ def test_a_look_that_is_interrupted_anywhere_harms_nothing(
         took.append(time.perf_counter() - start)
     choose = random.Random(seed)
     hits = 0
-    for _ in range(12):
+    for _ in range(16):
         place = choose.randrange(len(looks))
         hits += is_interrupted(looks[place], choose.uniform(1e-5, took[place]))
         assert switches() == before
@@ -122,6 +143,8 @@ def test_a_look_that_is_interrupted_anywhere_harms_nothing(
     assert hits > 2
     assert progress_lines.shown
     assert gradviz.snapshot(loss, model).to_json() == text
+    assert recording.to_json() == recorded_text
+    assert folded._answer_to({"find": "addmm"}) == gradviz.show(graph)._answer_to({"find": "addmm"})
     loss.backward()
     assert all(p.grad is not None for p in model.parameters())
 

@@ -290,6 +290,7 @@ def interrupted(x: Tensor, at: int, log: list[str]) -> Tensor:
     return x
 
 
+@pytest.mark.usefixtures("signals_end_what_runs")
 @pytest.mark.parametrize("at", range(5))
 def test_ctrl_c_inside_a_followed_function_ends_it_there(at: int) -> None:
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)

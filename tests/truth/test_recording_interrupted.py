@@ -7,19 +7,29 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import pytest
 import torch
+from torch import overrides
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 import gradviz
 from gradviz import RecordingError
+from gradviz.capture.autograd import function_modes
 from gradviz.capture.recorder import frames, function_mode, line_events, live_graph, step_writer
 from gradviz.capture.recorder import registry as numbers
 from gradviz.capture.recorder.observers import backward as backward_events
 from gradviz.capture.recorder.observers import call_events, graph_reading
 from gradviz.capture.recorder.tracers import frame, monitoring
 from tests.truth.recorded import differences, nodes_now, world
+
+pytestmark = [
+    pytest.mark.usefixtures("signals_end_what_runs"),
+    # Where a signal arrives while a tensor is being freed, Python tells of it and goes on.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def work() -> tuple[torch.Tensor, torch.Tensor]:
@@ -204,3 +214,47 @@ def test_the_engine_goes_on_after_an_interruption_in_a_hook() -> None:
     assert recording.at_error is not None
     loss.backward()
     assert x.grad is not None
+
+
+class _UsersMode(TorchFunctionMode):
+    """A mode that is on while a recording begins and ends."""
+
+
+def test_no_mode_of_the_users_is_lost_wherever_that_of_a_recording_is_switched() -> None:
+    for at in range(1000):
+        ours, theirs = TorchFunctionMode(), _UsersMode()
+        before = _get_current_function_mode_stack()
+        with theirs:
+            is_over = _switched(ours, at)
+            there = [one for one in _get_current_function_mode_stack() if one is not ours]
+            function_modes.take_mode_off(ours)
+            assert there == [*before, theirs], at
+        if is_over:
+            break
+    assert 50 < at < 999
+
+
+def _switched(mode: TorchFunctionMode, at: int) -> bool:
+    """Switch a mode on and off; an instruction is interrupted. Whether there were fewer."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename not in (function_modes.__file__, overrides.__file__):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count > at:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        function_modes.put_mode_on(mode, 0)
+        function_modes.take_mode_off(mode)
+    except KeyboardInterrupt:
+        return False
+    finally:
+        sys.settrace(None)
+    return True

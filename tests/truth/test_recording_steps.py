@@ -286,6 +286,7 @@ class Canonical:
             variable=None if node.variable is None else self.tensors[node.variable],
             source=None,
             module=None,
+            calls=(),
             hooks_unknown=True,
         )
 

@@ -549,6 +549,19 @@ def group_of(rank: int, size: int, file: Path) -> Iterator[None]:
         torch.distributed.destroy_process_group()
 
 
+@contextmanager
+def two_processes() -> Iterator[Any]:
+    """A mesh of two processes, of which only this one exists: nothing is sent."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        yield init_device_mesh("cpu", (2,))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def learn_in_parallel(rank: int, folder: Path, recorded: bool) -> None:
     """One of two processes."""
     import gradviz

@@ -72,6 +72,19 @@ SILENT = Explanation(
 )
 """Of the step after the first backward."""
 
+LOOK = Explanation(
+    kind="gradient added to a used one",
+    what=say("backward added to the gradient of {}", B),
+    why=Sentence("A step leaves .grad as it is."),
+    variables=("b",),
+    causes=(Cause("other", Sentence("adds to it"), CodeLine(6, "out2.backward()", "cell", 21)),),
+    noticed=CodeLine(7, "out2.backward()", "cell", 25),
+    fixes=(Fix(Sentence("clears it"), "b.grad = None", "after", LAST),),
+    step=23,
+    rank="worth a look",
+)
+"""What can be meant, at a step before that of the error."""
+
 
 def explained(*explanations: Explanation) -> Recording:
     """``product(again=True)`` with these explanations."""
@@ -98,7 +111,7 @@ def spoilt(value: Any, text: str) -> Any:
         return tuple(spoilt(one, text) for one in value)
     if not is_dataclass(value):
         return text if isinstance(value, str) else value
-    kept = ("kind", "how", "node", "id", "recording")
+    kept = ("kind", "rank", "how", "node", "id", "recording")
     changes = {
         one.name: spoilt(getattr(value, one.name), text)
         for one in fields(value)

@@ -57,7 +57,10 @@ def test_changes_make_another_element() -> None:
 
 OF_OTHER_TEXT = {
     "documents/report_json.py": "surrogates in JSON",
+    "documents/digest.py": "rules that sanitize outputs",
     "documents/graph.py": "surrogates in JSON",
+    "export/mermaid.py": "what Mermaid would read as markup in a name",
+    "fold_words.py": "numbers in paths of modules",
 }
 """Modules of the view with a regular expression, and what it is for."""
 

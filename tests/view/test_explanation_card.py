@@ -8,7 +8,7 @@ import pytest
 from gradviz.model.explanation import Explanation
 from gradviz.view.html.explanation import bundle, explanation_card
 from gradviz.view.outlines.explanation import explanation_text
-from tests.view.explanations import FREED, SILENT, explained, spoilt
+from tests.view.explanations import FREED, LOOK, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
 
 ELEMENTS = {
@@ -41,6 +41,16 @@ def test_what_happened_the_culprit_and_the_first_fix_are_at_the_top() -> None:
 def test_a_silent_fault_says_that_there_was_no_error() -> None:
     heading = words(card(SILENT).find("h4"))
     assert heading == "⚠\N{VARIATION SELECTOR-15} no error, but wrong · hidden write"
+
+
+def test_what_is_worth_a_look_has_no_sign_of_an_error() -> None:
+    heading = words(card(LOOK).find("h4"))
+    assert heading == "· worth a look · gradient added to a used one"
+    html = explanation_card(LOOK)
+    assert "jp-warn" not in html
+    assert "jp-error" not in html
+    assert "Fix" not in html
+    assert "If not meant" in html
 
 
 def test_facts_are_a_list_of_names_and_values() -> None:

@@ -24,7 +24,7 @@ from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
 from tests.view.documents import look_of
-from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt
+from tests.view.explanations import FREED, LOOK, SILENT, explained, post_mortem, spoilt
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, product
 
@@ -55,6 +55,21 @@ def test_cards_stand_at_the_steps_where_something_was_noticed() -> None:
         LAST: ["RuntimeError"],
     }
     assert [cards[i][0]["tone"] for i in cards] == ["warning", "error"]
+
+
+def test_what_is_worth_a_look_is_a_card_and_changes_nothing_else() -> None:
+    recording = explained(LOOK)
+    step = LOOK.step or 0
+    plain, wire = recording_document(product(again=True)), recording_document(recording)
+    assert {key for key in plain if plain[key] != wire[key]} <= {"text", "views"}
+    [card] = wire["views"][step].pop("cards")
+    assert (card["tone"], card["title"]) == ("note", "worth a look")
+    ticks = wire["views"][step].pop("ticks")
+    assert [tick for tick in ticks if tick not in plain["views"][step].pop("ticks", [])] == ["look"]
+    assert wire["views"] == plain["views"]
+    assert [line for line in str(recording).split("\n") if " ! " in line] == []
+    assert "· worth a look: backward added to the gradient of b" in str(recording)
+    assert recording.all_steps[step].explanation is None
 
 
 def test_a_card_says_all_of_it_in_words_that_lead_somewhere() -> None:

@@ -5,10 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from gradviz.explaining import of_recording
 from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.sentence import Sentence, say
-from gradviz.view.outlines.explanation import WIDTH, explanation_text
-from tests.view.explanations import FREED, SILENT, explained, spoilt
+from gradviz.view.outlines.explanation import (
+    NO_FAULT,
+    WIDTH,
+    explanation_text,
+    explanations_text,
+)
+from tests.view.explanations import FREED, LOOK, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
 
 TEXT = """\
@@ -56,6 +62,31 @@ def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
         "kind: hidden write",
         "raised: nothing",
     ]
+
+
+def test_what_is_worth_a_look_names_no_culprit_and_no_fix() -> None:
+    assert explanation_text(LOOK).split("\n") == [
+        "worth a look: backward added to the gradient of b",
+        "where: line 6: out2.backward()",
+        "if not meant: clears it",
+        "    after line 6: b.grad = None",
+        "more",
+        "why: A step leaves .grad as it is.",
+        "cause: adds to it",
+        "seen at: line 7: out2.backward()",
+        "variables: b",
+        "kind: gradient added to a used one",
+        "raised: nothing",
+    ]
+
+
+def test_it_comes_last_and_alone_it_is_not_taken_for_a_fault() -> None:
+    told = explanations_text(of_recording(explained(LOOK, SILENT, FREED)))
+    places = [told.index(one.kind) for one in (FREED, SILENT, LOOK)]
+    assert places == sorted(places)
+    alone = explained(LOOK)
+    assert alone.explanation is None
+    assert str(of_recording(alone)).startswith(f"{NO_FAULT}\n\nworth a look: ")
 
 
 @pytest.mark.parametrize(

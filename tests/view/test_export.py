@@ -11,15 +11,16 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gradviz.model import GradvizError, Graph, GraphvizNotFoundError, OptionError
+from gradviz.model import GradvizError, Graph, GraphvizNotFoundError, Node, OptionError
 from gradviz.view.export import files
 from gradviz.view.export.dot import to_dot
 from gradviz.view.export.files import WRITERS, save
+from gradviz.view.export.mermaid import escaped, to_mermaid
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import LIGHT
-from tests.view.graphs import chain, every_mark, product_and_sum
+from tests.view.graphs import HOSTILE, chain, every_mark, named, product_and_sum
 
 has_dot = pytest.mark.skipif(not shutil.which("dot"), reason="the program dot is not installed")
 has_png = pytest.mark.skipif(not find_spec("resvg_py"), reason="resvg-py is not installed")
@@ -54,7 +55,7 @@ def test_files_are_the_same_bytes_each_time(tmp_path: Path, ending: str) -> None
 
 @pytest.mark.parametrize("name", ["x.gif", "x", "svg"])
 def test_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"\.svg, \.png, \.pdf, \.dot, \.json, \.html"):
+    with pytest.raises(OptionError, match=r"\.svg, \.png, \.pdf, \.dot, \.mmd, \.json, \.html"):
         save(product_and_sum(), tmp_path / name)
 
 
@@ -125,6 +126,69 @@ def test_dot_has_the_cards_and_the_links() -> None:
     assert r"AddBackward0 (root)\l" in dot
     assert "dir=back" in to_dot(product_and_sum(), DrawOptions(engine_arrows=True))
     assert "rankdir=LR" in to_dot(product_and_sum(), DrawOptions("LR"))
+
+
+TEXT = r"(?:[^\W_]|[ ,.:=()/+\-_·×→…≠Σ∂∅⚠]|\#\d+;|<br/>)*"
+SHAPES = r"""\[\["T"\]\]|\(\["T"\]\)|\{\{"T"\}\}|\[/"T"/\]|\["T"\]""".replace("T", TEXT)
+NODE = re.compile(rf"  \w+(?:{SHAPES}):::[a-z]+")
+LINK = re.compile(rf"""  \w+ (?:-->|-\.-)(?:\|"{TEXT}"\|)? \w+""")
+CLASS = re.compile(r"  classDef [a-z]+ fill:#\w+,stroke:#\w+,color:#\w+(?:,stroke-[\w:. -]+)?")
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "end", "1. _a_ **b**", 'a"]; click n0', "- `x`"])
+def test_a_mermaid_flowchart_has_boxes_links_and_classes_whatever_the_names(name: str) -> None:
+    text = to_mermaid(named(every_mark(), name))
+    lines = [line for line in text.splitlines() if not re.fullmatch(r"%% [^{}%]+", line)]
+    assert lines.pop(0) == "flowchart TB"
+    forms = (NODE, LINK, CLASS)
+    assert [line for line in lines if not any(form.fullmatch(line) for form in forms)] == []
+    harmless = to_mermaid(named(every_mark(), "x"))
+    assert len(text.splitlines()) == len(harmless.splitlines())
+
+
+def test_a_mermaid_flowchart_has_a_shape_and_a_word_for_each_kind() -> None:
+    text = to_mermaid(every_mark())
+    for line in (
+        'n4(["w #91;leaf#93;<br/>',
+        '{{"MulBackward0 #91;modified#93; (root)<br/>',
+        '[/"UnbindBackward0 #91;freed#93; (root)<br/>',
+        'n3["ExpBackward0 #91;packed#93; (root)<br/>',
+        't2(["k<br/>does not require grad"]):::outside',
+        "  t2 -.- n0",
+        '  n1 -->|"self"| n0',
+    ):
+        assert line in text
+    turned = to_mermaid(product_and_sum(), DrawOptions("LR", engine_arrows=True))
+    assert "flowchart RL" in turned
+    assert '  n0 -->|"self"| n1' in turned
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("model.fc_1", "model.fc_1"),
+        ("_x__", "#95;x#95;#95;"),
+        ("fa:fa-ban", "fa#58;#8288;fa-ban"),
+        ("$$x$$", "#36;#8288;#36;#8288;x#36;#8288;#36;#8288;"),
+        ("www.x.com", "www#46;x.com"),
+        ("12) x", "#49;#50;#41; x"),
+        ("ﬂ°°60¶ß", "#64258;#8288;#176;#176;60#182;#8288;#223;"),
+        ("%%{init: {}}%%", "#37;#37;#123;init: #123;#125;#125;#37;#37;"),
+        ("  a", "#160;#160;a"),
+    ],
+)
+def test_mermaid_is_given_entities_for_what_it_would_read(name: str, written: str) -> None:
+    assert escaped(name) == written
+
+
+def test_text_drawings_say_what_is_not_drawn() -> None:
+    for to_text, sign in ((to_dot, "// "), (to_mermaid, "%% ")):
+        lines = to_text(chain(500)).splitlines()
+        assert f"{sign}400 of 500 nodes are drawn: n0 to n399." in lines
+    twice = [Node(f"n{i}", "MulBackward0", ((f"n{i + 1}", 0),) * 2) for i in range(300)]
+    doubled = Graph.of([*twice, Node("n300", "SinBackward0", (None,))], [("n0", 0)])
+    assert "%% This has 600 links" in to_mermaid(doubled)
+    assert "maxEdges" not in to_mermaid(chain(20))
 
 
 def test_page_is_one_file_that_loads_nothing() -> None:

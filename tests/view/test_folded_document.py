@@ -14,7 +14,8 @@ from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.view.documents.fold_answers import FoldAnswers
 from gradviz.view.documents.folds import LIMIT, PAGE, WIDGET, FoldDocument, Room
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.graph.folded import SCREEN, FoldedDrawing
+from gradviz.view.graph.extent import SCREEN
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.picture import Picture
 from tests.view.documents import stored

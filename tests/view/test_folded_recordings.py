@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import gradviz
-from gradviz.analysis.fold import step_totals
+from gradviz.analysis.fold.step_totals import folded_steps
 from gradviz.model.fold import Fold, FoldTotals, FoldTree
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
@@ -20,12 +20,6 @@ from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DEFAULT
 from gradviz.view.widgets.player import Player
-
-
-@pytest.fixture(autouse=True)
-def small_ones_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds recordings of more than 40 nodes: larger ones take long to compare."""
-    monkeypatch.setattr(step_totals, "DRAWN", 40)
 
 
 class Block(nn.Module):
@@ -118,7 +112,7 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_totals_of_a_box_are_those_of_its_nodes_at_the_step(seed: int) -> None:
     recording = RECORDINGS[seed]
-    steps = step_totals.folded_steps(recording)
+    steps = folded_steps(recording)
     assert steps
     tree, now = steps.folding.tree, dict[str, FoldTotals]()
     for step, changes in zip(recording.all_steps, steps.totals, strict=True):
@@ -186,3 +180,39 @@ def test_a_still_picture_is_folded_too() -> None:
     assert 'class="gv-fold gv-open"' in svg
     assert player.filmstrip([1, -1])._repr_svg_().count("gv-fold") > 2
     assert player.animation_file(".svg", ["backward", -1])
+
+
+def a_loop(turns: int) -> Recording:
+    """Turns of training of two models against each other."""
+    torch.manual_seed(0)
+    gen = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+    critic = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
+    noise = torch.randn(2, 4)
+    with gradviz.record() as recording:
+        for _ in range(turns):
+            made = gen(noise)
+            loss = critic(noise).mean() + critic(made).mean()
+            loss.backward()
+    return recording
+
+
+def test_of_a_recorded_loop_each_turn_is_open_while_it_runs() -> None:
+    recording = a_loop(3)
+    fold = recording_document(recording)["fold"]
+    label = {one["id"]: one["label"] for one in fold["folds"]}
+    opened = [[label[key] for key in ids] for _, ids in fold["current"]]
+    turns = [[one for one in labels if one.startswith("turn ")] for labels in opened]
+    assert turns == [[f"turn {k} of 3"] for k in (1, 2, 3)]
+    assert not any(label[key].startswith("turn ") for key in fold["opened"])
+    for _, ids in fold["current"]:
+        above = {one["above"] for one in fold["folds"] if one["id"] in ids}
+        assert above <= {*ids, *fold["opened"]}
+    places = [step for step, _ in fold["current"]]
+    assert places[0] == 0
+    assert places == sorted(places)
+    graph = recording.graph_at(places[1])
+    assert len(recording.graph_at(places[1] - 1)) < len(graph)
+
+
+def test_of_a_recording_without_a_loop_no_turn_is_current() -> None:
+    assert recording_document(recorded(0))["fold"]["current"] == []

@@ -11,6 +11,7 @@ import traitlets
 
 from gradviz.model import OptionError, Recording, UnknownNodeError
 from gradviz.view.captions.caption import caption
+from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
@@ -83,7 +84,7 @@ def test_options_are_checked() -> None:
 def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() -> None:
     player = Player(product())
     bundle = bundle_of(player)
-    assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {VIEW, DIGEST, "text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == recording_outline(product()) == str(player)
     assert re.findall(r"step \d+ of \d+", bundle["image/svg+xml"]) == [
         "step 5 of 13", "step 8 of 13", "step 12 of 13",

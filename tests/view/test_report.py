@@ -14,6 +14,7 @@ import pytest
 from gradviz.model import Graph, OptionError, UnknownNodeError
 from gradviz.model.highlights import Highlight
 from gradviz.model.report import Block, Column, Table
+from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json
 from gradviz.view.widgets.report import ReportWidget
@@ -115,7 +116,7 @@ def test_only_what_the_picture_has_can_be_selected() -> None:
 def test_the_bundle_can_be_read_without_a_kernel_and_without_trust() -> None:
     report = ReportWidget(MadeUp(), figures=(("Icicle", FIGURE),))
     bundle = bundle_of(report)
-    assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {VIEW, DIGEST, "text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == str(report)
     html = bundle["text/html"]
     assert html.count("<tr>") == 1 + 4

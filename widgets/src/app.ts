@@ -63,7 +63,7 @@ export function mountApp(
   const cursor = new StepCursor(store);
   const playback = makePlayback(context, cursor);
   const inspector = makeInspector(context, graph.folds);
-  const find = makeFind(context, graph.folds);
+  const find = makeFind(context, graph.folds, graph);
   const menu = makeSaveMenu(context);
   const help = makeHelp(context);
   const fullScreen = makeFullScreen(root, context);
@@ -85,7 +85,8 @@ export function mountApp(
       id: "legend",
       label: "Legend",
       content: makeLegend(context, graph.draws),
-      offered: () => recorded() || store.get("wire").legend.length > 0,
+      offered: () =>
+        recorded() || store.get("wire").legend.length > 0 || store.get("unfolding") !== undefined,
     },
     { id: "outline", label: "Outline", content: makeOutline(context), offered: () => true },
   ]);
@@ -144,7 +145,8 @@ export function mountApp(
     const timeline = store.get("timeline");
     root.classList.toggle("has-steps", timeline !== undefined);
     root.classList.toggle("has-code", !code.hidden);
-    root.classList.toggle("has-cards", (timeline?.explained.length ?? 0) > 0);
+    const cards = [...(timeline?.explained ?? []), ...(timeline?.noted ?? [])];
+    root.classList.toggle("has-cards", cards.length > 0);
     root.classList.toggle("has-folds", wire.fold !== undefined);
     root.classList.toggle("has-report", isReport(wire));
     root.classList.toggle("has-no-picture", isReport(wire) && !wire.picture);

@@ -1,9 +1,16 @@
 // The module that anywidget loads. `render` runs once per view.
 import { mountApp } from "./app";
+import { isQuestion, kindOf } from "./documents/question";
+import { isRepairDocument } from "./documents/repair";
+import { SCORE } from "./documents/score";
 import { showFallback } from "./fallback";
 import { html, uniquePrefix } from "./lib/dom";
 import { InflatedModel } from "./model/inflated_model";
 import { type Model, Store } from "./model/store";
+import { ANSWERED, mountForget } from "./question/forget";
+import { mountQuestion } from "./question/question";
+import { mountScore } from "./question/score";
+import { mountRepair } from "./repair/repair";
 
 interface RenderProps {
   readonly model: Model;
@@ -48,7 +55,13 @@ function mount(model: Model, el: HTMLElement, signal: AbortSignal): void {
 
   el.replaceChildren(root);
   try {
-    mountApp(root, new Store(model, attempt.signal, fail), attempt.signal, uniquePrefix());
+    const prefix = uniquePrefix();
+    const wire = model.get("wire");
+    if (isRepairDocument(wire)) mountRepair(root, model, attempt.signal, prefix, mount);
+    else if (isQuestion(wire)) mountQuestion(root, model, attempt.signal, prefix);
+    else if (kindOf(wire) === ANSWERED) mountForget(root, attempt.signal);
+    else if (kindOf(wire) === SCORE) mountScore(root, model, attempt.signal);
+    else mountApp(root, new Store(model, attempt.signal, fail), attempt.signal, prefix);
     root.dataset.ready = "true";
   } catch (error) {
     fail(error);

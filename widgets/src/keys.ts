@@ -41,6 +41,8 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     "0": () => viewport.fit(),
     "1": () => viewport.actualSize(),
     "/": () => find.focus(),
+    g: () => void find.go(1),
+    G: () => void find.go(-1),
     o: () => sheets.open("outline"),
     d: () => showDensity(context, nextDensity(store)),
     e: () => store.set("engine_arrows", !store.get("engine_arrows")),

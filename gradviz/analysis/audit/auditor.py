@@ -31,9 +31,11 @@ def audit_of(facts: AuditInput, recording: Recording | None = None) -> Audit:
     """
     auditor = _Auditor(facts, recording)
     rows = tuple(auditor.row(place) for place in range(len(facts.parameters)))
-    sentences = sentences_of(facts, rows, auditor.state, auditor.problem)
+    refusal = auditor.refusal
+    is_recorded = recording is not None and not auditor.problem
+    sentences = sentences_of(facts, rows, auditor.state, auditor.problem, refusal, is_recorded)
     return Audit(
-        title_of(facts, rows, auditor.state, auditor.saw_all(rows)),
+        title_of(facts, rows, auditor.state, auditor.saw_all(rows), refusal),
         first_of(facts, rows, auditor.state, sentences),
         tables_of(facts, rows, auditor.verdicts),
         facts.graph,
@@ -63,9 +65,11 @@ class _Auditor:
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._functions = dict(facts.functions)
         nodes = tuple(facts.graph.nodes)  # built at each access, so they are read once
-        self._arrivals = arrivals(nodes, facts.graph.roots, self._functions)
+        given = dict(facts.given)
+        self._arrivals = arrivals(nodes, facts.graph.roots, self._functions, given)
         self.state = state_of(nodes)
-        self._refusal = _refusal(nodes)
+        self.refusal = _refusal(nodes)
+        """Why a backward would raise now, ``""`` if the graph shows no reason."""
         self._live = LiveReasons(facts, nodes)
         self._recorded = None if recording is None else RecordedReasons(facts, recording)
         self.problem = "" if self._recorded is None else self._recorded.problem
@@ -96,6 +100,8 @@ class _Auditor:
         )
         row = self._gradient(place, row, info)
         row = replace(row, stale=self._stale(place, row))
+        if row.gets_gradient and self._recorded is not None:
+            row = replace(row, partly=tuple(self._recorded.partly(place)))
         row = replace(row, also=(*row.also, *self._seen(place, row)))
         updated, update = update_of(
             row, facts, self._facts.optimizer, self.state, self._histories[place].updated
@@ -105,6 +111,7 @@ class _Auditor:
     def _seen(self, place: int, row: ParameterAudit) -> Iterator[str]:
         """What else a recording shows about its ``.grad``."""
         history = self._histories[place]
+        yield from (cut.why for cut in row.partly)
         if history.is_sum:
             yield SUM
         if history.is_stale and self._is_of_closure(row):
@@ -160,11 +167,14 @@ class _Auditor:
             if history.received is False:
                 why = f"{name} returned no gradient for it in the recorded backward"
                 return replace(row, gets_gradient=False, reason="not given", why=why)
+            if arrival.is_never:
+                why = f"{name} is compiled code, whose backward returns no gradient for it"
+                return replace(row, gets_gradient=False, reason="not given", why=why)
             why = f"the graph reaches it only through {name}, which may return no gradient"
         elif takers:
             why = f"the hook {takers[0]} gets its gradient, and may clear it"
-        elif self._refusal:
-            why = self._refusal
+        elif self.refusal:
+            why = self.refusal
         elif row.grad is None and history.missing and "freed" in self.state:
             why = history.missing
         elif self.state == "partly freed":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from gradviz.model.audit_input import FunctionKind
@@ -35,10 +36,15 @@ class Arrival:
     """Whether it gets one in any case."""
     up_to: str = ""
     """Else the node whose backward decides."""
+    is_never: bool = False
+    """Whether that node's backward is known to give it none."""
 
 
 def arrivals(
-    nodes: Sequence[Node], roots: Sequence[Output], functions: Mapping[str, FunctionKind]
+    nodes: Sequence[Node],
+    roots: Sequence[Output],
+    functions: Mapping[str, FunctionKind],
+    given: Mapping[str, Sequence[bool]] = MappingProxyType({}),
 ) -> dict[Output, Arrival]:
     """Every output that backward reaches.
 
@@ -46,6 +52,7 @@ def arrivals(
         nodes: All nodes of a graph.
         roots: Where backward starts.
         functions: Nodes that are custom Functions.
+        given: To which of their inputs compiled ones give a gradient.
     """
     found: dict[Output, Arrival] = {root: Arrival(True) for root in roots}
     used: dict[str, set[int]] = {}
@@ -56,23 +63,35 @@ def arrivals(
         for slot, entry in enumerate(node.next_functions):
             if entry is None:
                 continue
-            arrival = _handed_on(node, slot, outputs, node.id in functions)
+            if node.id in given and not given[node.id][slot]:
+                arrival = Arrival(False, node.id, is_never=True)
+            else:
+                is_function = node.id in functions and node.id not in given
+                arrival = _handed_on(node, slot, outputs, is_function, node.id in given)
             known = found.get(entry)
-            if known is None or (arrival.is_sure and not known.is_sure):
+            if known is None or _order(arrival) > _order(known):
                 found[entry] = arrival
             used.setdefault(entry[0], set()).add(entry[1])
     return found
 
 
-def _handed_on(node: Node, slot: int, outputs: Mapping[int, Arrival], is_function: bool) -> Arrival:
+def _order(arrival: Arrival) -> tuple[bool, bool]:
+    return arrival.is_sure, not arrival.is_never
+
+
+def _handed_on(
+    node: Node, slot: int, outputs: Mapping[int, Arrival], is_function: bool, is_given: bool
+) -> Arrival:
     """What a node does with the gradients of its outputs, for one entry."""
+    if outputs and all(arrival.is_never for arrival in outputs.values()):
+        return next(iter(outputs.values()))
     sure = {nr for nr, arrival in outputs.items() if arrival.is_sure}
     if is_function:
         is_through = node.name == IDENTITY and slot in sure
         return Arrival(True) if is_through else Arrival(False, node.id)
     if not sure:
         return Arrival(False, next((a.up_to for a in outputs.values()), node.id))
-    return Arrival(True) if _is_total(node, sure) else Arrival(False, node.id)
+    return Arrival(True) if is_given or _is_total(node, sure) else Arrival(False, node.id)
 
 
 def _is_total(node: Node, sure: set[int]) -> bool:

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Final
 
 from gradviz.analysis.audit.grad_history import GradHistory, LossBackwards, grad_history
+from gradviz.analysis.code.partial_paths import PartialPaths, arrival_of, has_left
 from gradviz.analysis.code.python_values import PythonValues
 from gradviz.analysis.cuts import Cut, called, cut_words
 from gradviz.analysis.dataflow import Dataflow, Uses
-from gradviz.model.audit import NoGradient
+from gradviz.model.audit import NoGradient, PartialCut
 from gradviz.model.audit_input import AuditInput, ParameterFacts
 from gradviz.model.calls import RecordedCall
 from gradviz.model.cut_reasons import REASONS
@@ -143,6 +144,40 @@ class RecordedReasons:
         key = None if self.problem else self._keys[place]
         cut = None if key is None else self._flow.frozen(key)
         return None if cut is None else self._of_cut(cut)
+
+    @cached_property
+    def _paths(self) -> PartialPaths:
+        return PartialPaths(self._flow, self._roots)
+
+    def partly(self, place: int) -> list[PartialCut]:
+        """Where a part of the way from the parameter at this index to the loss is cut, beside
+        the part that passes a gradient."""
+        key = None if self.problem else self._keys[place]
+        cuts = [] if key is None else self._paths.cuts(key)
+        return [PartialCut(self._partial_words(cut), cut.at, called(cut.call)) for cut in cuts]
+
+    def _partial_words(self, cut: Cut) -> str:
+        if not has_left(cut) or cut.is_state:
+            through = self._name(cut)
+            if cut.reason in ("no_grad", "inference mode"):
+                mode = "under no_grad" if cut.reason == "no_grad" else "in inference mode"
+                through = f"{self._where(cut.at, None).removeprefix(' in ')} {mode}"
+            elif cut.reason == "create_graph":
+                through += " without create_graph=True"
+            return (
+                f"part of the way to {self._loss} leads through {through}, which passes no gradient"
+            )
+        call, at = arrival_of(cut)
+        used = "" if cut.arrived is None else f"; {call}{self._where(at, None)} used the value"
+        be = "is" if cut.is_known else "may be"
+        return (
+            f"part of the way to {self._loss} {be} cut: {self._words(cut)}{used}; the gradient "
+            "leaves this part out"
+        )
+
+    @property
+    def _loss(self) -> str:
+        return self._facts.losses[0].name if len(self._facts.losses) == 1 else "the loss"
 
     def verdict(self, place: int) -> Verdict:
         """Why the parameter at this place is not reached."""

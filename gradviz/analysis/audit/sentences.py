@@ -10,7 +10,7 @@ from gradviz.analysis.audit.naming import FEW, Naming
 from gradviz.model.audit import GraphState, ParameterAudit
 from gradviz.model.audit_input import AuditInput
 from gradviz.model.explanation import CodeLine
-from gradviz.model.formatting import plural
+from gradviz.model.formatting import plural, shape
 from gradviz.model.sentence import listed
 
 LINES: Final = 5
@@ -18,7 +18,11 @@ LINES: Final = 5
 
 
 def title_of(
-    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, saw_all: bool
+    facts: AuditInput,
+    rows: Sequence[ParameterAudit],
+    state: GraphState,
+    saw_all: bool,
+    refusal: str = "",
 ) -> str:
     """A headline.
 
@@ -27,6 +31,7 @@ def title_of(
         rows: What was found.
         state: What the graph holds.
         saw_all: Whether a recording contains the backward that filled every ``.grad``.
+        refusal: Why a backward would raise now.
     """
     names = [loss.name for loss in facts.losses]
     shown = f"audit of {listed(names, FEW)}"
@@ -39,7 +44,8 @@ def title_of(
     if state == "freed" and not saw_all and all(row.reached for row in rows) and not none:
         return f"{shown}: the graph reaches {every}; {_with_grad(rows)}"
     if not none and not unknown:
-        get = "got" if state == "freed" else "gets" if len(rows) == 1 else "get"
+        is_over = state == "freed" or refusal
+        get = "got" if is_over else "gets" if len(rows) == 1 else "get"
         return f"{shown}: {every} {get} a gradient"
     parts = []
     if none or not unknown:
@@ -59,12 +65,18 @@ def _with_grad(rows: Sequence[ParameterAudit]) -> str:
 
 
 def sentences_of(
-    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, problem: str
+    facts: AuditInput,
+    rows: Sequence[ParameterAudit],
+    state: GraphState,
+    problem: str,
+    refusal: str = "",
+    is_recorded: bool = False,
 ) -> tuple[str, ...]:
     """The findings, most important first."""
     named = Naming([row.name for row in rows])
     said = [
-        *_state(facts, rows, state, named),
+        *_state(facts, rows, state, named, refusal, is_recorded),
+        *_others(facts),
         *_groups(rows, state, named),
         *_gradients(rows, named),
         *_optimizer(facts, rows, named),
@@ -90,20 +102,32 @@ def first_of(
     if not named.has_blocks or len(found) <= LINES + 1:
         return found
     groups = list(_groups(rows, state, named))
-    wrong = [*groups[:2], *_gradients(rows, named), *[*_optimizer(facts, rows, named)][1:]]
+    wrong = [
+        *_others(facts),
+        *groups[:2],
+        *_gradients(rows, named),
+        *[*_optimizer(facts, rows, named)][1:],
+    ]
     first = tuple(dict.fromkeys((*wrong, *groups, *found)))[:LINES]
     more = len(found) - LINES
     return (*first, f"{more} more findings: all_sentences of the findings has them.")
 
 
 def _state(
-    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, named: Naming
+    facts: AuditInput,
+    rows: Sequence[ParameterAudit],
+    state: GraphState,
+    named: Naming,
+    refusal: str,
+    is_recorded: bool,
 ) -> Iterator[str]:
     lost = [loss.name for loss in facts.losses if loss.root is None]
     if lost:
         names = listed(lost, FEW)
         yield f"{names} {_have(lost)} no graph: backward() from {_them(lost)} raises an error."
-    if state == "holds":
+    if state == "holds" and refusal:
+        yield f"The graph still has its saved tensors, but {refusal}."
+    elif state == "holds":
         there = [r for r in rows if r.reached and r.requires_grad and r.grad is not None]
         if there:
             yield (
@@ -115,7 +139,7 @@ def _state(
                 "The graph still has its saved tensors. No parameter of this graph has a .grad yet."
             )
     elif state == "freed":
-        yield from _freed(rows, named)
+        yield from _freed(rows, named, is_recorded)
     elif state == "partly freed":
         yield (
             "Part of the graph is freed: a backward from another root, with inputs= or with an "
@@ -125,7 +149,21 @@ def _state(
         yield "The nodes of this graph save no tensors, so whether backward has run is not known."
 
 
-def _freed(rows: Sequence[ParameterAudit], named: Naming) -> Iterator[str]:
+def _others(facts: AuditInput) -> Iterator[str]:
+    """Leaves that no parameter of the model is, as those of layers in a list are."""
+    own = {one.tensor for one in facts.parameters}
+    behind = {node.variable for node in facts.graph.nodes if node.variable is not None}
+    rows = [row for row in facts.graph.tensors if row.id in behind and row.id not in own]
+    if not facts.is_module or not rows:
+        return
+    rows.sort(key=lambda row: (row.name is None, row.name or ""))
+    names = [row.name or f"one of shape {shape(row.shape)} without a name" for row in rows]
+    what = "a leaf that is no parameter" if len(rows) == 1 else "leaves that are no parameters"
+    count = "" if len(rows) == 1 else f"{len(rows):,} "
+    yield f"The graph ends at {count}{what} of the model: {listed(names, FEW)}."
+
+
+def _freed(rows: Sequence[ParameterAudit], named: Naming, is_recorded: bool) -> Iterator[str]:
     reached = [row for row in rows if row.reached and row.grad is not None]
     doubtful = [
         row.name for row in reached if row.stale is None and not {SUM, CLOSURE} & set(row.also)
@@ -134,10 +172,13 @@ def _freed(rows: Sequence[ParameterAudit], named: Naming) -> Iterator[str]:
         yield "The graph is freed: a backward has run over it."
         return
     yield "The graph is freed: backward() or autograd.grad() has run over it."
+    whether = f"Whether the .grad of {named(doubtful)} is from this loss alone is not known"
+    if is_recorded:
+        yield f"{whether} from the recording."
+        return
     yield (
-        f"Whether the .grad of {named(doubtful)} is from this loss alone is not known: other "
-        "backwards may have accumulated into it. A recording of the backward may show it: pass "
-        "recording=."
+        f"{whether}: other backwards may have accumulated into it. A recording of the backward may "
+        "show it: pass recording=."
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from gradviz.analysis.code.frames import frames_of
+from gradviz.analysis.code.python_flow import Arrival, arrivals
 from gradviz.analysis.code.statements import (
     Statement,
     calls_in,
@@ -15,6 +16,7 @@ from gradviz.analysis.code.statements import (
     statements_at,
 )
 from gradviz.analysis.cuts import FROM_VALUES
+from gradviz.model.calls import RecordedCall
 from gradviz.model.history import History
 
 _Frame: TypeAlias = "tuple[int | None, int]"
@@ -92,6 +94,10 @@ class PythonValues:
                 is_returned = any(isinstance(one.node, ast.Return) for one in found)
                 if end == earlier and frame[0] == step and is_returned:
                     yield earlier
+
+    def arrivals(self, calls: Sequence[RecordedCall]) -> list[Arrival]:
+        """The calls into which values came that had left torch, in the order in which they ran."""
+        return arrivals(self._history, calls)
 
     def _frames(self, step: int) -> list[tuple[_Frame, int]]:
         """The calls of functions that were running at a step, the outermost first, each with the

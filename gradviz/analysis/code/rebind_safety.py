@@ -73,7 +73,7 @@ def has_other_name(statement: Statement, name: str) -> bool:
     counted = (
         other
         for other in every
-        if bound.line <= other.line <= statement.line
+        if bound.place <= other.place <= statement.place
         or loops & {id(outer) for outer in other.around}
     )
     return any(_hands_on(other, name) for other in counted)
@@ -84,7 +84,7 @@ def _last_binding(statement: Statement, name: str) -> Statement | None:
     around = [id(outer) for outer in statement.around]
     found = None
     for other in statements_of(statement.code):
-        if other.line >= statement.line or isinstance(other.node, ast.AugAssign):
+        if other.place >= statement.place or isinstance(other.node, ast.AugAssign):
             continue
         if name in names_bound(other) and isinstance(other.node, ast.Assign):
             outer = [id(one) for one in other.around]

@@ -119,7 +119,7 @@ def _names_of(statement: Statement) -> Iterator[str]:
 
 def _is_before(one: Statement, other: Statement) -> bool:
     """Whether a statement may have run before another of the same function."""
-    if one.line < other.line:
+    if one.place < other.place:
         return True
     loops = {id(loop) for loop in loops_around(other)}
     return any(id(loop) in loops for loop in loops_around(one))
@@ -151,7 +151,7 @@ def _bound_in(
         yield from local[id(function)]
     if not functions:
         rows = statements_of(statement.code)
-        yield from _bound(s for s in rows if not _functions(s) and s.line < statement.line)
+        yield from _bound(s for s in rows if not _functions(s) and s.place < statement.place)
 
 
 def lacking(body: Iterable[ast.stmt], known: Iterable[str]) -> set[str]:

@@ -45,6 +45,11 @@ class Statement:
         return self.line + _last_line(self.node) - self.node.lineno
 
     @property
+    def place(self) -> TextPlace:
+        """Where it begins, by which statements of one text are compared: several share a line."""
+        return start_of(self.node)
+
+    @property
     def parts(self) -> list[ast.AST]:
         """Everything in it, but for the body of a compound statement, in the order of the text."""
         body = set()
@@ -78,9 +83,17 @@ class Statement:
     @property
     def is_alone(self) -> bool:
         """Whether no other statement has a part of its lines."""
+        return self.is_first and not self.shares_lines
+
+    @property
+    def shares_lines(self) -> bool:
+        """Whether another statement has a part of its lines, or the head of one around it."""
+        line = plain(self.code.text).split("\n")[self.node.lineno - 1].encode()
+        if line[: self.node.col_offset].strip():
+            return True
         first, last = self.node.lineno, _last_line(self.node)
         around = {id(one) for one in self.around}
-        return self.is_first and not any(
+        return any(
             other.node.lineno <= last and first <= _last_line(other.node)
             for other in statements_of(self.code)
             if other.node is not self.node and id(other.node) not in around
@@ -243,7 +256,7 @@ def is_read_later(name: str, statement: Statement) -> bool:
     base = re.split(r"[.\[]", name, maxsplit=1)[0]
     if any(base in names_read(one) for one in loops_around(statement)):
         return True
-    later = [s for s in statements_of(statement.code) if s.line > statement.line]
+    later = [s for s in statements_of(statement.code) if s.place > statement.place]
     return any(base in names_read(one.node) for one in later)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradviz.analysis.diff.gradients import gradient_differences
 from gradviz.analysis.diff.graphs import differences_of, renamed
 from gradviz.analysis.diff.merged_graph import marks_of, merge
 from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
@@ -31,13 +32,16 @@ def comparison_of(before: Graph | Recording, after: Graph | Recording) -> Compar
     of_graphs = differences_of(pairs)
     others: tuple[Difference, ...] = ()
     if isinstance(before, Recording) and isinstance(after, Recording):
-        others = tuple(recording_differences(before, after, pairs))
+        others = (
+            *gradient_differences(before, after, pairs),
+            *recording_differences(before, after, pairs),
+        )
     differences = (*of_graphs, *others)
     merged = merge(pairs, of_graphs)
     names = renamed(pairs)
     ids = [d.after_id or merged.places.get(d.before_id, "") for d in differences]
     return Comparison(
-        title=f"comparison of {_subject(pairs)}: {_count(differences)}",
+        title=f"comparison of {_subject(pairs)}{_where(before, after)}: {_count(differences)}",
         sentences=tuple(_sentences(differences, names, pairs)),
         tables=(table_of(differences, ids),),
         graph=merged.graph,
@@ -45,6 +49,12 @@ def comparison_of(before: Graph | Recording, after: Graph | Recording) -> Compar
         differences=differences,
         renamed=names,
     )
+
+
+def _where(before: Graph | Recording, after: Graph | Recording) -> str:
+    """Which recordings, where each has a title of its own, as the ranks of one job have."""
+    labels = [one.label if isinstance(one, Recording) else "" for one in (before, after)]
+    return f" ({labels[0]} → {labels[1]})" if all(labels) and labels[0] != labels[1] else ""
 
 
 def _count(differences: Sequence[Difference]) -> str:

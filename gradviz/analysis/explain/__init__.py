@@ -12,7 +12,8 @@ from gradviz.model.recording import Recording
 
 
 def explanations_of(recording: Recording) -> tuple[Explanation, ...]:
-    """Everything that can be explained, in the order of the steps at which it was noticed."""
+    """Everything that can be explained, in the order of the steps at which it was noticed; what is
+    only worth a look comes last."""
     found: list[Explanation] = []
     looks: tuple[Callable[[Recording], Iterable[Explanation]], ...] = (errors_in, silent_in)
     for look in looks:
@@ -26,4 +27,4 @@ def explanations_of(recording: Recording) -> tuple[Explanation, ...]:
                 RuntimeWarning,
                 stacklevel=2,
             )
-    return tuple(sorted(found, key=lambda one: (one.step is None, one.step or 0)))
+    return tuple(sorted(found, key=lambda one: (not one.is_fault, one.step is None, one.step or 0)))

@@ -22,7 +22,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import History
-from gradviz.model.joining import CELL
+from gradviz.model.joining import CELL, PROGRAM
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, say
@@ -67,6 +67,8 @@ class ErrorContext:
                 "; type %gradviz on and run the cells again, from the one that makes the graph: "
                 "then %gradviz explain shows it"
             )
+        if PROGRAM in notes[0].values:
+            return "; gradviz run --record shows it"
         return "; gradviz.record() around the code shows it"
 
     # ------------------------------------------------------------------ where
@@ -78,8 +80,9 @@ class ErrorContext:
 
     @cached_property
     def statement(self) -> Statement | None:
-        """The line that raised, as syntax."""
-        return statement_of(self.history, self.noticed)
+        """The line that raised, as syntax; of several statements the one with the call."""
+        found = statement_of(self.history, self.noticed)
+        return self.site.statement if found is None and self.site is not None else found
 
     @cached_property
     def site(self) -> Site | None:

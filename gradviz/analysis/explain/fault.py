@@ -9,7 +9,15 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.explain.fixes.applicable import is_applicable
-from gradviz.model.explanation import Cause, CauseKind, CodeLine, ErrorKind, Explanation, Fix
+from gradviz.model.explanation import (
+    Cause,
+    CauseKind,
+    CodeLine,
+    ErrorKind,
+    Explanation,
+    Fix,
+    Rank,
+)
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.history import History
 from gradviz.model.records import Node, SavedTensor
@@ -87,7 +95,9 @@ class Fault(Generic[F]):
     why: Template
     """Why that is an error, or a wrong gradient, in autograd's terms."""
     highlights: Mapping[str, tuple[HighlightKind, str]] = field(default_factory=dict)
-    """How the targets of a finding are marked, and why, by role."""
+    """How the targets of a finding are marked, and why, by role; none of what is worth a look."""
+    rank: Rank | Mapping[str, Rank] = "fault"
+    """Whether it is certain; where it depends on the case of the finding, one per case."""
     culprit: CauseKind | None = None
     """What the culprit did, of which it is known that it is another line than the one that
     raises; ``None`` if it is that line itself."""
@@ -108,6 +118,7 @@ class Fault(Generic[F]):
             versions = (None, None) if slot is None else (slot.saved_version, slot.current_version)
         offered = dict.fromkeys(chain.from_iterable(fix(found) for fix in self.fixes))
         fixes = (fix for fix in offered if is_applicable(fix, found.history))
+        rank = self.rank if isinstance(self.rank, str) else self.rank.get(found.case, self.rank[""])
         return Explanation(
             kind=self.kind,
             what=_filled(self.what, found),
@@ -122,8 +133,9 @@ class Fault(Generic[F]):
             noticed=found.noticed,
             fixes=tuple(islice(fixes, MOST_FIXES)),
             unknown=found.unknown,
-            marks=tuple(self._marks(found)),
+            marks=tuple(self._marks(found)) if rank == "fault" else (),
             step=found.step,
+            rank=rank,
             recording=found.history.recording,
         )
 

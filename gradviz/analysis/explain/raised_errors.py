@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from gradviz.analysis.code.statements import expression_of, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
@@ -22,6 +23,9 @@ from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, Explanation
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, say
+
+_ELSEWHERE: Final = re.compile(r"Caught \w+ in (?P<where>[^\n]+?)\.\nOriginal Traceback")
+"""How torch begins the message of an error that it raises again for a process or thread."""
 
 
 def errors_in(recording: Recording) -> Iterator[Explanation]:
@@ -53,6 +57,9 @@ def explain(context: ErrorContext) -> Explanation:
     """The explanation of one error."""
     fault, found = _first(context)
     explanation = fault.explain(found)
+    elsewhere = _ELSEWHERE.match(context.raised.message)
+    if elsewhere is not None and fault.kind != "other":
+        return _of_another(explanation, elsewhere["where"], context)
     return replace(
         explanation,
         raised=context.raised.type,
@@ -60,6 +67,21 @@ def explain(context: ErrorContext) -> Explanation:
         already=context.already,
         causes=tuple(_causes(fault, explanation)),
         unknown=tuple(_unknown(fault, found, explanation, context)),
+    )
+
+
+def _of_another(explanation: Explanation, where: str, context: ErrorContext) -> Explanation:
+    """What is known of an error of a worker: nothing of it is in the line that got it."""
+    here = "; DataLoader(num_workers=0) runs it in this process" if "DataLoader" in where else ""
+    return Explanation(
+        kind=explanation.kind,
+        raised=context.raised.type,
+        what=say("{} raised it, so its tensors are not seen here", where),
+        why=explanation.why,
+        noticed=context.noticed,
+        unknown=(say("which line raised it, but for the traceback in the message{}", here),),
+        step=explanation.step,
+        recording=explanation.recording,
     )
 
 

@@ -6,15 +6,15 @@ import ast
 from dataclasses import dataclass, replace
 
 from gradviz.analysis.code.frames import frames_of
+from gradviz.analysis.code.grad_switches import SWITCHES, is_switched_off
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import Statement, calls_in, last_name, statement_of
 from gradviz.analysis.cuts import Cut
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fixes.grad_modes import (
-    SWITCHES,
+    CHECKPOINTS,
     condition_of,
     is_reentrant,
-    is_switched_off,
     switch_in,
 )
 from gradviz.model.events import GradMode, GradModeChanged
@@ -119,7 +119,7 @@ def _around(cut: Cut, history: History) -> Switch | None:
         statement = statement_of(history, place)
         if statement is None:
             return None
-        checkpoints = [one for one in calls_in(statement, "checkpoint") if is_reentrant(one)]
+        checkpoints = [one for one in calls_in(statement, *CHECKPOINTS) if is_reentrant(one)]
         if place != cut.step or (site is not None and any(map(site.is_in, checkpoints))):
             for call in checkpoints[:1]:
                 return Switch(statement, statement.at, call)
@@ -142,12 +142,12 @@ def _enclosing(statement: Statement) -> Switch | None:
 
 def _in_line(statement: Statement) -> Switch | None:
     """A line that calls what switches recording off."""
-    calls = [part for part in calls_in(statement, *SWITCHES, "checkpoint") if _may_be_off(part)]
+    calls = [part for part in calls_in(statement, *SWITCHES, *CHECKPOINTS) if _may_be_off(part)]
     return Switch(statement, statement.at, calls[0]) if calls else None
 
 
 def _may_be_off(call: ast.Call) -> bool:
-    return last_name(call.func) != "checkpoint" or is_reentrant(call)
+    return last_name(call.func) not in CHECKPOINTS or is_reentrant(call)
 
 
 def _decorated(statement: Statement) -> Switch | None:

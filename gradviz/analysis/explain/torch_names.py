@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gradviz.model.formatting import number, shape
 from gradviz.model.records import Node, SavedTensor, ValueSummary
+
+SELECTING: Final = frozenset(
+    {
+        "bincount", "cross_entropy", "embedding", "embedding_bag", "gather", "index_add",
+        "index_select", "nll_loss", "one_hot", "scatter", "scatter_add", "take",
+        "take_along_dim",
+    }
+)  # fmt: skip
+"""Functions of torch that take ids: which row, which class."""
 
 
 def gradient_words(found: ValueSummary | None) -> str:

@@ -24,6 +24,7 @@ class Draft:
     members: list[DraftMember]
     path: str = ""
     type: str = ""
+    calls: int | None = None
     times: int = 0
     head: int | None = None
     equal: bool = True
@@ -105,6 +106,7 @@ class _Open:
             first=self.first,
             path=draft.path,
             type=draft.type,
+            calls=draft.calls,
             times=draft.times,
             head=draft.head,
             equal=draft.equal,

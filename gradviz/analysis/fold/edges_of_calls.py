@@ -1,51 +1,44 @@
 """What calls make before their first and after their last known node, where that can be known.
 
-A block ends with ``x + dropout(y)``, say, and no parameter is used there. It shows in two ways.
-The same nodes come after all calls of the class, whatever follows. And before these nodes the call
-has several results, after them one: that is where a call ends.
+A block ends with ``x + dropout(y)``, say, and no parameter is used there. It shows in two ways. All
+calls of a class end with the same nodes, whatever follows. And what a call has made and used itself
+is used once more after its last known node: by its own code, not by code around it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeAlias
 
 from gradviz.analysis.fold.gaps import Call, Gap, general
-from gradviz.analysis.fold.known_makers import Modules
-from gradviz.analysis.fold.rows import Free
+from gradviz.analysis.fold.modules_of_graph import Modules
 from gradviz.model.graph import Graph
 
 Kind: TypeAlias = tuple[str, str]
 """Class of a module, and path in it of the module of its first or last known node."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """What the calls of one kind make before their first or after their last known node."""
-
-    sure: int = 0
-    """So many nodes are theirs."""
-    most: int | None = None
-    """So many at most may be theirs; ``None`` if nothing limits it."""
+May: TypeAlias = Sequence[frozenset[int]]
+"""Of each node of a gap the modules that may have made it."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """A call that begins or ends in a gap."""
+    """A call that ends or begins in a gap."""
 
     call: Call
-    gap: Gap
-    free: Free
+    first: int
+    """Place in the order of the first node that may be its own."""
+    end: int
+    """Place behind the last one."""
     around: Hashable
     """What comes next to it: another one if other code does."""
-    is_forced: bool
-    """Whether the nodes between can be of two calls only, this one and the next."""
-    is_exact: bool = False
-    """Whether the nodes are those of the call, and all of them."""
+    others: frozenset[int]
+    """The other modules that may have made some of them."""
+    gap: Gap
+
+    def __len__(self) -> int:
+        return self.end - self.first
 
 
 class Edges:
@@ -55,76 +48,74 @@ class Edges:
         graph: The graph.
         modules: Its modules.
         gaps: Its gaps.
-        free: The nodes in each of which it is not known by torch's own classes who made them.
-        rows: Numbers of the modules that call those in them one after the other.
+        may: Of each gap the modules that may have made its nodes.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        modules: Modules,
-        gaps: Sequence[Gap],
-        free: Sequence[Free],
-        rows: Collection[int],
+        self, graph: Graph, modules: Modules, gaps: Sequence[Gap], may: Sequence[May]
     ) -> None:
         self._graph = graph
         self._modules = modules
-        self._rows = rows
         self._order = graph.order
         self._at = [-1] * len(graph)
         for at, place in enumerate(graph.order):
             self._at[place] = at
-        self._users: list[list[int]] | None = None
-        self.tails: dict[Kind, Edge] = {}
-        """What calls make at their end, by kind."""
-        self.heads: dict[Kind, Edge] = {}
-        """What they make at their beginning."""
-        starts = self._groups(gaps, free, False)
-        for kind, seen in starts.items():
-            self.heads[kind] = self._head(seen)
-        self._raw_heads = {kind: self._common(seen, True) for kind, seen in starts.items()}
-        for kind, seen in self._groups(gaps, free, True).items():
-            self.tails[kind] = self._tail(seen)
+        self._users: list[list[tuple[int, int]]] | None = None
+        begun, ended = self._groups(gaps, may, False), self._groups(gaps, may, True)
+        self._raw_heads = {kind: self._common(seen, True) for kind, seen in begun.items()}
+        self._raw_tails = {kind: self._common(seen, False) for kind, seen in ended.items()}
+        self._tails = {kind: self._length(kind, seen, True) for kind, seen in ended.items()}
+        self._heads = {kind: self._length(kind, seen, False) for kind, seen in begun.items()}
 
-    def kind_of(self, call: Call, known: int) -> Kind:
-        """The kind of a call whose first or last known node is of this module."""
+    def placed(self, gap: Gap, may: May) -> Iterator[tuple[int, int]]:
+        """Nodes of a gap, by their places in the order, with the modules that made them.
+
+        Args:
+            gap: The gap.
+            may: The modules that may have made its nodes.
+        """
+        found: dict[int, int] = {}
+        for is_end, calls in ((True, gap.exits), (False, gap.enters[::-1])):
+            for seen in self._seen(gap, may, calls, is_end):
+                lengths = self._tails if is_end else self._heads
+                length = lengths.get(self._kind(seen.call, gap, is_end), 0)
+                first = seen.first if is_end else seen.end - length
+                for at in range(first, first + length):
+                    found.setdefault(at, seen.call.module)
+        yield from found.items()
+
+    def _kind(self, call: Call, gap: Gap, is_end: bool) -> Kind:
+        """The kind of a call that ends, or begins, in a gap."""
+        anchor = gap.before if is_end else gap.after
+        assert anchor is not None
         paths = self._modules.paths
-        inner = paths[known][len(paths[call.module]) :]
+        inner = paths[anchor.module][len(paths[call.module]) :]
         return self._modules.types[call.module], general(inner)
 
-    def tail_of(self, call: Call, gap: Gap) -> Edge:
-        """What a call makes in the gap in which it ends."""
-        assert gap.before is not None
-        return self.tails.get(self.kind_of(call, gap.before.module), Edge())
-
-    def head_of(self, call: Call, gap: Gap) -> Edge:
-        """What a call makes in the gap in which it begins."""
-        assert gap.after is not None
-        return self.heads.get(self.kind_of(call, gap.after.module), Edge())
-
     def _groups(
-        self, gaps: Sequence[Gap], free: Sequence[Free], is_end: bool
+        self, gaps: Sequence[Gap], may: Sequence[May], is_end: bool
     ) -> dict[Kind, list[_Seen]]:
         """The calls that end, or begin, by kind; those of torch's own classes are known."""
         found: dict[Kind, list[_Seen]] = defaultdict(list)
-        modules = self._modules
-        for gap, left in zip(gaps, free):
-            mine, calls = (gap.before, gap.exits) if is_end else (gap.after, gap.enters[::-1])
-            if mine is None:
-                continue
-            around = self._around(gap, is_end)
-            for call in calls:
-                number = call.module
-                is_torchs = modules.makes[number] is not None or modules.is_row(number)
-                if modules.is_called(number) and not is_torchs:
-                    is_forced = modules.above[number] == gap.common and not left.others
-                    is_forced = is_forced and gap.common in self._rows
-                    seen = _Seen(call, gap, left, around, is_forced)
-                    own = left.tail if is_end else left.head
-                    if own is not None and own[0] == number:
-                        seen = _Seen(call, gap, Free(*own[1:]), around, False, True)
-                    found[self.kind_of(call, mine.module)].append(seen)
+        for gap, each in zip(gaps, may):
+            calls = gap.exits if is_end else gap.enters
+            for seen in self._seen(gap, each, calls, is_end):
+                found[self._kind(seen.call, gap, is_end)].append(seen)
         return found
+
+    def _seen(self, gap: Gap, may: May, calls: Iterable[Call], is_end: bool) -> Iterator[_Seen]:
+        """Of calls of other classes than torch's own what each may have made of a gap."""
+        modules = self._modules
+        for call in calls:
+            number = call.module
+            if modules.makes[number] is not None or modules.is_row(number):
+                continue
+            own = [at for at, makers in enumerate(may, gap.first) if number in makers]
+            edge = gap.first if is_end else gap.end
+            first, end = (own[0], own[-1] + 1) if own else (edge, edge)
+            others = frozenset().union(*may[first - gap.first : end - gap.first])
+            around = self._around(gap, is_end)
+            yield _Seen(call, first, end, around, others - {number}, gap)
 
     def _around(self, gap: Gap, is_end: bool) -> Hashable:
         """What comes after the calls that end in a gap, or before those that begin."""
@@ -146,7 +137,7 @@ class Edges:
         They have the same names, and use each other in the same way. What they use of others may be
         any other nodes.
         """
-        first, *others = (self._shape(one.free, from_end) for one in seen)
+        first, *others = (self._shape(one, from_end) for one in seen)
         count = len(first)
         for other in others:
             count = min(count, len(other))
@@ -159,14 +150,14 @@ class Edges:
                         count = min(count, one[0], same[0]) if from_end else min(count, i)
         return count
 
-    def _shape(self, free: Free, from_end: bool) -> list[tuple[str, tuple[tuple[int, int], ...]]]:
-        """Names of the nodes of a gap, counted from one side.
+    def _shape(self, seen: _Seen, from_end: bool) -> list[tuple[str, tuple[tuple[int, int], ...]]]:
+        """Names of the nodes that may be of a call, counted from the call.
 
         And which outputs each uses, by the place in this list of the node that made them: one
         before the first, or behind the last, for those of other nodes.
         """
         graph, order, at = self._graph, self._order, self._at
-        first, end = free.first, free.end
+        first, end = seen.first, seen.end
         found = []
         for now in range(end - 1, first - 1, -1) if from_end else range(first, end):
             place = order[now]
@@ -180,110 +171,48 @@ class Edges:
             found.append((graph.names[place], tuple(uses)))
         return found
 
-    # ------------------------------------------------------------ where one value is left
+    def _length(self, kind: Kind, seen: Sequence[_Seen], is_end: bool) -> int:
+        """How many nodes calls of a kind surely make after, or before, their known ones."""
+        most = (self._raw_tails if is_end else self._raw_heads)[kind]
+        whole = [len(one) for one in seen if self._is_whole(one, is_end)]
+        if whole and min(whole) <= most:
+            return min(whole)
+        if not is_end or not most or len({one.around for one in seen}) < 2:
+            return 0
+        return min(self._until_used_again(one, most) for one in seen)
 
-    def _tail(self, seen: Sequence[_Seen]) -> Edge:
-        most = self._common(seen, False)
-        whole = [
-            len(one.free)
-            for one in seen
-            if one.is_exact or (one.is_forced and not self._may_have_head(one.gap))
-        ]
-        if whole and whole[0] <= most:
-            return Edge(whole[0], whole[0])
-        if len({one.around for one in seen}) < 2:
-            return Edge()
-        feeds_itself = self._feeds_itself(seen, most)
-        return Edge(min(self._end(one, most, feeds_itself) for one in seen), most)
-
-    def _may_have_head(self, gap: Gap) -> bool:
-        """Whether one of the calls that begin in a gap may have made nodes in it."""
-        after = gap.after
-        return after is None or any(
-            self._raw_heads.get(self.kind_of(call, after.module)) for call in gap.enters
+    def _is_whole(self, seen: _Seen, is_end: bool) -> bool:
+        """Whether no other call can have made any of the nodes, as all such make none there."""
+        others = {call.module: call for call in (seen.gap.enters if is_end else seen.gap.exits)}
+        raw = self._raw_heads if is_end else self._raw_tails
+        return all(
+            one in others and not raw.get(self._kind(others[one], seen.gap, not is_end), 1)
+            for one in seen.others
         )
 
-    def _end(self, one: _Seen, most: int, feeds_itself: bool) -> int:
-        """How many of the nodes after a call are its own: up to where it has one result only."""
-        counts = self._crossing(one, most)
-        if feeds_itself:
-            return max((i + 1 for i in range(most) if counts[i] > 1), default=0)
-        return next((i for i, count in enumerate(counts) if count < 2), 0)
+    def _until_used_again(self, seen: _Seen, most: int) -> int:
+        """How many nodes a call has made up to where it uses once more what it has used before.
 
-    def _crossing(self, one: _Seen, most: int) -> list[int]:
-        """Before each node after a call: how many results of the call are used from there on."""
-        free, begin = one.free, one.call.first
-        until: dict[tuple[int, int], int] = {}
-        for i, now in enumerate(range(free.first, free.end)):
-            for entry in self._graph.targets[self._order[now]]:
-                if entry is not None and self._at[entry[0]] >= begin:
-                    until[self._at[entry[0]], entry[1]] = i
-        counts = [0] * (most + 1)
-        for (made, _), last in until.items():
-            for i in range(max(0, made + 1 - free.first), min(last, most) + 1):
-                counts[i] += 1
-        return counts
-
-    def _feeds_itself(self, seen: Sequence[_Seen], most: int) -> bool:
-        """Whether what a module makes at its end uses what it made there in the call before.
-
-        So it is in a cell of a recurrent net, which has a state.
+        Such as the ``x`` of ``x + f(x)``, where ``x`` was made in the call, too.
         """
-        return any(
-            entry is not None and 0 <= self._at[entry[0]] - before.free.first < most
-            for before, after in pairwise(seen)
-            if before.call.module == after.call.module
-            for place in self._order[after.free.first : after.free.first + most]
-            for entry in self._graph.targets[place]
-        )
-
-    def _head(self, seen: Sequence[_Seen]) -> Edge:
-        most = self._common(seen, True)
-        whole = [len(one.free) for one in seen if one.is_exact]
-        if whole and whole[0] <= most:
-            return Edge(whole[0], whole[0])
-        if len({one.around for one in seen}) < 2:
-            return Edge()
-        return Edge(min(self._begins(one, most) for one in seen), most)
-
-    def _begins(self, one: _Seen, most: int) -> int:
-        """How many of the nodes before a call are its own: from where one value goes into it."""
-        free, call = one.free, one.call
-        first, end = free.end - most, free.end
-        touched: dict[tuple[int, int], tuple[int, int]] = {}
-        for now in range(first, end):
+        count = 0
+        for now in range(seen.first, seen.first + most):
             for entry in self._graph.targets[self._order[now]]:
-                if entry is not None and (made := self._at[entry[0]]) >= 0:
-                    touched[made, entry[1]] = made, now
-        counts = [0] * (most + 1)
-        inside = range(end, call.last + 1)
-        for made, last in self._until(touched, range(first, end), inside).values():
-            for i in range(max(end - last, 0), min(end - max(made + 1, first), most) + 1):
-                counts[i] += 1
-        return next((i for i, count in enumerate(counts) if count < 2), 0)
+                made = -1 if entry is None else self._at[entry[0]]
+                if seen.call.first <= made < seen.first and entry is not None:
+                    users = self._uses(made)
+                    if users[0][0] <= seen.call.last and any(
+                        nr == entry[1] and at <= seen.call.last for at, nr in users
+                    ):
+                        count = now + 1 - seen.first
+        return count
 
-    def _until(
-        self,
-        touched: dict[tuple[int, int], tuple[int, int]],
-        gap: range,
-        inside: range,
-    ) -> dict[tuple[int, int], tuple[int, int]]:
-        """Where each value is made and last used; those that the call uses at its beginning."""
-        found = dict(touched)
-        for now in {made for made, _ in touched} | set(gap):
-            users = self._uses(now)
-            for user in users[bisect_left(users, inside.start) : bisect_left(users, inside.stop)]:
-                for entry in self._graph.targets[self._order[user]]:
-                    if entry is not None and self._at[entry[0]] == now:
-                        found[now, entry[1]] = now, inside.start
-        return found
-
-    def _uses(self, now: int) -> list[int]:
-        """Where in the order the results of a node are used."""
+    def _uses(self, made: int) -> list[tuple[int, int]]:
+        """Where in the order the results of a node are used, and which."""
         if self._users is None:
             self._users = [[] for _ in self._order]
             for at, place in enumerate(self._order):
                 for entry in self._graph.targets[place]:
                     if entry is not None and self._at[entry[0]] >= 0:
-                        self._users[self._at[entry[0]]].append(at)
-        return self._users[now]
+                        self._users[self._at[entry[0]]].append((at, entry[1]))
+        return self._users[made]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from gradviz.analysis.fold.opening import opened
@@ -16,13 +17,21 @@ CROWD: Final = 16
 """Entries of one node up to which they are beside each other."""
 
 
-def folding_of(graph: Graph, fold: object = None) -> Folding | None:
+def folding_of(
+    graph: Graph,
+    fold: object = None,
+    is_readable: Callable[[Graph], bool] | None = None,
+    has_model: bool = False,
+) -> Folding | None:
     """How a graph is shown folded; ``None`` if it is not.
 
     Args:
         graph: The graph.
         fold: As :func:`~gradviz.analysis.fold.opening.opened` takes it; ``False``: not folded;
-            ``None``: folded if it has more than 40 nodes, or one node with more than 16 entries.
+            ``None``: folded if it has more than 40 nodes, or one node with more than 16 entries,
+            or has modules and is not readable.
+        is_readable: Whether a picture of all nodes of a small graph is.
+        has_model: Whether the modules of the graph are those of one that was given.
 
     Raises:
         OptionError: If ``fold`` cannot be this.
@@ -33,13 +42,18 @@ def folding_of(graph: Graph, fold: object = None) -> Folding | None:
         >>> folding_of(graph) is None, folding_of(graph, 0).totals["f0"].nodes
         (True, 1)
     """
-    if fold is False or (fold is None and _is_small(graph)):
+    if fold is False or (fold is None and _is_small(graph) and _is_read(graph, is_readable)):
         return None
     tree = fold_tree(graph)
     opening = opened(tree, fold)
     totals = {one.id: found for one, found in all_totals(tree)}
-    return Folding(tree, opening, totals, is_automatic=fold is None)
+    return Folding(tree, opening, totals, fold is None, has_model and not graph.modules)
 
 
 def _is_small(graph: Graph) -> bool:
     return len(graph) <= SMALL and all(len(row) <= CROWD for row in graph.targets)
+
+
+def _is_read(graph: Graph, is_readable: Callable[[Graph], bool] | None) -> bool:
+    """Whether a small graph is readable as it is; one without modules has no better picture."""
+    return is_readable is None or not graph.modules or is_readable(graph)

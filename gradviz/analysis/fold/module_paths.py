@@ -7,6 +7,8 @@ from typing import Final
 
 _PART: Final = re.compile(r"""(?:\[(?:"[^"]*"|'[^']*'|[^\]]*)\]|[^.\[])+""")
 _NUMBER: Final = re.compile(r"\[?\d+\]?$")
+_AGAIN: Final = re.compile(r"#\d+$")
+"""What tells a module from one that had its name before it: ``net#2``."""
 
 
 def parts_of(path: str) -> list[str]:
@@ -36,6 +38,21 @@ def stem(path: str) -> str:
             break
         found = f".{found}"
     return found
+
+
+def kin(path: str) -> tuple[str, str]:
+    """What the paths of modules that are called one after the other have in common.
+
+    That is the variable, and the :func:`stem`. Two variables are two models, whatever they are
+    called; modules in a list are of one.
+
+    Examples:
+        >>> kin("model.layers.12"), kin("models[1]"), kin("net2"), kin("net#2"), kin("")
+        (('model', 'layers.'), ('models', 'models'), ('net2', 'net2'), ('net', 'net'), ('', ''))
+    """
+    variable, *rest = parts_of(path) or [""]
+    name = _AGAIN.sub("", variable).partition("[")[0]
+    return (name, stem(path)) if rest else (name, name)
 
 
 def is_numbered(path: str) -> bool:

@@ -17,7 +17,7 @@ ROW: Final = "Sequential"
 """The class that calls one after the other, and computes nothing itself."""
 USED_BY_OTHERS: Final = frozenset(("NonDynamicallyQuantizableLinear", *LISTS))
 """Classes whose parameters are used by the module around them."""
-LOOPS: Final = frozenset(("RNN", "LSTM", "GRU", "RNNBase", "MultiheadAttention"))
+LOOPS: Final = frozenset(("RNN", "LSTM", "GRU", "RNNBase"))
 """Classes that use a parameter several times in one call."""
 _GRU: Final = "Add Sigmoid Add Sigmoid Mul Add Tanh Sub Mul Add"
 _LSTM: Final = "Add UnsafeSplit Sigmoid Sigmoid Tanh Sigmoid Mul Mul Add Tanh Mul"
@@ -25,6 +25,7 @@ ENDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType(
     {
         kind: tuple(tuple(f"{name}Backward0" for name in end.split()) for end in ends)
         for kind, ends in {
+            **{f"InstanceNorm{size}d": ("View", "ReshapeAlias") for size in (1, 2, 3)},
             "RNNCell": ("Add Tanh", "Add Relu"),
             "LSTMCell": (_LSTM,),
             "GRUCell": (f"UnsafeSplit {_GRU}", _GRU),
@@ -40,27 +41,70 @@ CASTS: Final = frozenset(
     for name in (
         *("T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Expand", "ToCopy"),
         *("Squeeze", "Unsqueeze", "Select", "Slice", "Split", "UnsafeSplit", "Chunk", "Unbind"),
-        *("Clone", "Alias", "Unflatten", "Movedim", "Numpy_T", "Detach", "Real", "Conj"),
+        *("Clone", "Repeat", "Alias", "Unflatten", "Movedim", "Numpy_T", "Detach", "Real", "Conj"),
     )
 ) | {f"{name}Backward{n}" for name in ("Squeeze", "Transpose", "Split") for n in range(1, 4)}
 """Nodes of views, parts, copies and casts: a leaf behind them is used by the node before them."""
+_CAST: Final = "ToCopyBackward0"
+_SIZES: Final = ("1d", "2d", "3d")
 FORMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        kind: frozenset(f"{name}Backward0" for name in names.split())
+        kind: frozenset(("ToCopyBackward0", *(f"{name}Backward0" for name in names.split())))
         for kind, names in {
-            "Linear": "T ToCopy",
-            "PReLU": "View ReshapeAlias ToCopy",
-            "InstanceNorm1d": "Repeat ToCopy",
-            "InstanceNorm2d": "Repeat ToCopy",
-            "InstanceNorm3d": "Repeat ToCopy",
-            "RNNCell": "T ToCopy",
-            "LSTMCell": "T ToCopy",
-            "GRUCell": "T ToCopy",
+            **dict.fromkeys(("Linear", "RNNCell", "LSTMCell", "GRUCell"), "T"),
+            **dict.fromkeys((f"Conv{size}" for size in _SIZES), ""),
+            **dict.fromkeys((f"ConvTranspose{size}" for size in _SIZES), ""),
+            **dict.fromkeys((f"BatchNorm{size}" for size in _SIZES), ""),
+            **dict.fromkeys((f"InstanceNorm{size}" for size in _SIZES), "Repeat"),
+            **dict.fromkeys(("LayerNorm", "GroupNorm", "RMSNorm", "Embedding", "EmbeddingBag"), ""),
+            "PReLU": "View ReshapeAlias",
         }.items()
     }
 )
-"""In what form torch's own classes use their parameters; others as they are, or cast."""
-CAST: Final = frozenset(("ToCopyBackward0",))
+"""In what form torch's own classes use their parameters: as they are, or seen or cast so."""
+KERNELS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        kind: frozenset(f"{name}Backward0" for name in names.split())
+        for kind, names in {
+            "Linear": "Addmm Mm Mv Bmm Addmv Linear MkldnnLinear Add",
+            **dict.fromkeys(("RNNCell", "LSTMCell", "GRUCell"), "Addmm Mm Add"),
+            **dict.fromkeys(
+                (f"Conv{way}{size}" for way in ("", "Transpose") for size in _SIZES),
+                "Convolution ConvolutionOverrideable ThnnConv2D SlowConv3D MkldnnConvolution",
+            ),
+            **dict.fromkeys(
+                (f"{way}Norm{size}" for way in ("Batch", "Instance") for size in _SIZES),
+                "NativeBatchNorm CudnnBatchNorm MiopenBatchNorm",
+            ),
+            "LayerNorm": "NativeLayerNorm",
+            "GroupNorm": "NativeGroupNorm",
+            "RMSNorm": "FusedRmsNorm Mul",
+            "Embedding": "Embedding",
+            "EmbeddingBag": "EmbeddingBag",
+            "PReLU": "PreluKernel",
+        }.items()
+    }
+)
+"""The nodes in which torch's own classes use their parameters."""
+OPEN_KERNELS: Final = frozenset(("MulBackward0", "AddBackward0"))
+"""Those that other code, and a backward, make of parameters too."""
+PARAMETER_SLOTS: Final[Mapping[str, frozenset[int]]] = MappingProxyType(
+    {
+        f"{name}Backward0": frozenset(slots)
+        for name, slots in {
+            **dict.fromkeys(("Embedding", "EmbeddingBag"), (0,)),
+            **dict.fromkeys(("Mm", "PreluKernel", "FusedRmsNorm"), (1,)),
+            "Addmm": (0, 2),
+            **dict.fromkeys(("Convolution", "ConvolutionOverrideable", "Linear"), (1, 2)),
+            **dict.fromkeys(("NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm"), (1, 2)),
+        }.items()
+    }
+)
+"""Which arguments of a node are parameters of a module."""
+PRODUCTS: Final = frozenset(
+    f"{name}Backward0" for name in ("Addmm", "Mm", "Convolution", "ConvolutionOverrideable")
+)
+"""Nodes that multiply values with a weight."""
 COMPILED: Final = "CompiledFunctionBackward"
 """The one node of what torch.compile has compiled; it uses the parameters of many modules."""
 MEASURES: Final = frozenset(
@@ -141,7 +185,7 @@ _WITHOUT: Final = {
     "BCEWithLogitsLoss": "BinaryCrossEntropyWithLogits",
     "KLDivLoss": "Sub Mul Mean Sum Div",
 }
-_SIZES: Final = ("", "1d", "2d", "3d", "Transpose1d", "Transpose2d", "Transpose3d")
+_WITH_SIZES: Final = ("", *_SIZES, *(f"Transpose{size}" for size in _SIZES))
 
 
 def _counted(names: str) -> Mapping[str, int]:
@@ -152,12 +196,27 @@ def _counted(names: str) -> Mapping[str, int]:
     return MappingProxyType(found)
 
 
+ONE: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        kind: frozenset(f"{name}Backward{number}" for name in names.split() for number in range(6))
+        for kind, names in _WITHOUT.items()
+        if kind
+        in (
+            *("ReLU", "LeakyReLU", "ReLU6", "Hardtanh", "GELU", "SiLU", "Mish", "ELU", "SELU"),
+            *("CELU", "Sigmoid", "LogSigmoid", "Tanh", "Softplus", "Hardswish", "Hardsigmoid"),
+            *("Softmax", "LogSoftmax", "GLU", "MaxPool2d", "MaxPool3d", "AvgPool2d", "AvgPool3d"),
+            *("AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool2d", "PixelShuffle"),
+            *("Upsample", "ReflectionPad2d", "ReplicationPad2d"),
+        )
+    }
+)
+"""Classes without parameters that make one node in each call, and how it may be called."""
 _CONVOLUTIONS: Final = ("Conv", "BatchNorm", "InstanceNorm")
 _MAKES: Final[Mapping[str, Mapping[str, int]]] = MappingProxyType(
     {
         f"{name}{size}": _counted(f"{nodes} {_FORMS}")
         for name, nodes in _WITH_WEIGHTS.items()
-        for size in (_SIZES if name in _CONVOLUTIONS else ("",))
+        for size in (_WITH_SIZES if name in _CONVOLUTIONS else ("",))
     }
     | {name: _counted(f"{nodes} ToCopy") for name, nodes in _WITHOUT.items()}
 )

@@ -6,9 +6,9 @@ import difflib
 import heapq
 import operator
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gradviz.analysis.fold.module_paths import parts_of
 from gradviz.model.errors import OptionError
@@ -20,8 +20,9 @@ DRAWN: Final = 400
 """Boxes on the screen that a person can ask for, as in a picture without folds."""
 _MAY_BE: Final = (
     "it may be a number of levels to open (0: one box), a list of the modules to fold "
-    "(fold=['model.layers']), a function that is called with a fold and returns whether it is "
-    "folded, False for a picture without folds, or None"
+    "(fold=['model.layers']) or to open (fold={'open': ['model.layers']}), a function that is "
+    "called with a fold and returns whether it is folded, False for a picture without folds, "
+    "or None"
 )
 
 
@@ -31,8 +32,9 @@ def opened(tree: FoldTree, fold: object = None) -> Opening:
     Args:
         tree: The folded graph.
         fold: ``None``: as many as leave few boxes. A number: folds of so many levels, 0 for one
-            box. A list, tuple or set of module paths: all but the folds of these. A function: all
-            but the folds for which it returns ``True``. ``False``: all. Of more than 400 boxes
+            box. A list, tuple or set of module paths: all but the folds of these.
+            ``{"open": paths}``: the folds of these, and those around them, no others. A function:
+            all but the folds for which it returns ``True``. ``False``: all. Of more than 400 boxes
             that would be on the screen the innermost folds stay closed, and the note says so.
 
     Raises:
@@ -54,8 +56,14 @@ def opened(tree: FoldTree, fold: object = None) -> Opening:
             raise OptionError(f"fold={fold!r} is less than 0; {_MAY_BE}")
         return _all_but(tree, lambda _fold, depth: depth >= levels)
     if isinstance(fold, (list, tuple, set, frozenset)):
-        closed = _folds_of(tree, fold)
-        return _all_but(tree, lambda one, _depth: one.id in closed)
+        named = _named(tree, fold)
+        found = _all_but(tree, lambda one, _depth: one.id in named.folds)
+        note = " ".join(filter(None, (found.note, _without_fold(named.without))))
+        return Opening(found.ids, note)
+    if isinstance(fold, Mapping):
+        named = _named(tree, _to_open(fold))
+        wanted = _around(tree, named.folds | named.around)
+        return _all_but(tree, lambda one, _depth: one.id not in wanted)
     if callable(fold):
         return _as_asked(tree, fold)
     if isinstance(fold, str):
@@ -133,29 +141,75 @@ def _whole_number(value: object) -> int | None:
         return None
 
 
-def _folds_of(tree: FoldTree, paths: Collection[object]) -> frozenset[str]:
+class _Named(NamedTuple):
+    """What some paths of modules lead to."""
+
+    folds: frozenset[str]
+    """Ids of the folds of these modules."""
+    without: tuple[str, ...]
+    """Paths of modules that made nodes, but have no fold of their own."""
+    around: frozenset[str]
+    """Ids of the innermost folds with nodes of these."""
+
+
+def _named(tree: FoldTree, paths: Collection[object]) -> _Named:
     """The folds of these modules, by their paths with or without the name of the variable."""
     known: dict[str, list[str]] = {}
     for fold in tree:
-        for name in _names(fold):
+        for name in _names(fold.path):
             known.setdefault(name, []).append(fold.id)
+    nodes: dict[str, list[int]] = {}
+    for place, maker in enumerate(tree.makers):
+        for name in _names(maker or ""):
+            nodes.setdefault(name, []).append(place)
     found: list[str] = []
+    around: list[str] = []
+    without: list[str] = []
     for path in paths:
         if not isinstance(path, str):
             raise OptionError(
                 f"fold= has {path!r} in it, and must name modules by their paths: "
                 "fold=['model.layers']"
             )
-        if path not in known:
+        if path in known:
+            found += known[path]
+        elif path in nodes:
+            without.append(path)
+            around += (tree.around(tree.graph.id_at(place))[-1].id for place in nodes[path])
+        else:
             raise OptionError(_unknown(path, known))
-        found += known[path]
+    return _Named(frozenset(found), tuple(without), frozenset(around))
+
+
+def _without_fold(paths: Sequence[str]) -> str:
+    if not paths:
+        return ""
+    is_one = len(paths) == 1
+    they = "has no box of its own: its" if is_one else "have no boxes of their own: their"
+    return f"{', '.join(paths)} {they} nodes are shown one by one."
+
+
+def _to_open(fold: Mapping[Any, Any]) -> Collection[object]:
+    """The paths in ``{"open": paths}``."""
+    paths = fold.get("open")
+    if set(fold) != {"open"} or not isinstance(paths, (list, tuple, set, frozenset)):
+        raise OptionError(f"fold={dict(fold)!r} does not list what to open: {_MAY_BE}")
+    return paths
+
+
+def _around(tree: FoldTree, fold_ids: Iterable[str]) -> frozenset[str]:
+    """Folds, and those that they are in."""
+    found = {tree.root.id}
+    for fold_id in fold_ids:
+        found |= {fold_id, *(one.id for one in tree.around(fold_id))}
     return frozenset(found)
 
 
-def _names(fold: Fold) -> Iterator[str]:
-    if fold.path:
-        yield fold.path
-        if rest := ".".join(parts_of(fold.path)[1:]):
+def _names(path: str) -> Iterator[str]:
+    """A path, and the same without the variable."""
+    if path:
+        yield path
+        if rest := ".".join(parts_of(path)[1:]):
             yield rest
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from gradviz.analysis.fold.folding import SMALL
 from gradviz.analysis.fold.opening import opened
 from gradviz.analysis.fold.totals import all_totals
 from gradviz.analysis.fold.tree import fold_tree
@@ -31,19 +32,15 @@ _NUMBERS: Final = (
 )
 
 
-DRAWN: Final = 400
-"""So many nodes of a recording are drawn one by one: the window follows what each step is about."""
-
-
 def folded_steps(recording: Recording) -> FoldedSteps | None:
     """How the graph of all steps of a recording is shown folded; ``None`` if it is not, since no
-    more than 400 of its nodes exist at any step: then all are drawn.
+    more than 40 of its nodes exist at any step: then all are drawn.
 
     Examples:
         >>> folded_steps(Recording([])) is None
         True
     """
-    if _most_nodes(recording) <= DRAWN:
+    if _most_nodes(recording) <= SMALL:
         return None
     tree = fold_tree(recording.graph)
     totals = {one.id: found for one, found in all_totals(tree)}

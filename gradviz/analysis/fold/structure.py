@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 
 from gradviz.analysis.fold.drafts import Draft, DraftMember, Entry, nodes_of
-from gradviz.analysis.fold.module_paths import stem
+from gradviz.analysis.fold.module_paths import kin
 from gradviz.model.graph import Graph
 
 
@@ -95,7 +95,7 @@ class Structure:
         if one.kind == "views":
             return self._graph.names[one.head or 0]
         if one.kind == "module":
-            return stem(one.path), one.type
+            return kin(one.path), one.type
         return one.kind, self.label(one.members[0])
 
     def close(self, draft: Draft, until: int | None = None) -> Draft:
@@ -121,7 +121,7 @@ class Structure:
         key = (
             draft.kind,
             draft.type,
-            stem(draft.path) if draft.kind == "module" else "",
+            kin(draft.path) if draft.kind == "module" else "",
             tuple([self.shape(one) for one in draft.members]),
             tuple(inner),
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from gradviz.analysis.fold.calls import Calls, Level
 from gradviz.analysis.fold.drafts import (
     Draft,
     DraftMember,
@@ -16,12 +17,14 @@ from gradviz.analysis.fold.drafts import (
 )
 from gradviz.analysis.fold.leaves import put_leaves
 from gradviz.analysis.fold.module_paths import parts_of
+from gradviz.analysis.fold.module_types import LISTS
 from gradviz.analysis.fold.placement import Placement, placement_of
 from gradviz.analysis.fold.structure import Structure
 from gradviz.analysis.fold.turns import Turns
 from gradviz.model.collector import no_collection
 from gradviz.model.fold import FoldTree
 from gradviz.model.graph import Graph
+from gradviz.model.progress import counted, working
 
 LOOSE: Final = 3
 """From so many nodes on, between modules, nodes outside of these are a part."""
@@ -40,8 +43,8 @@ def fold_tree(graph: Graph) -> FoldTree:
 
     Views and casts go with the node that uses them. What a call of a module made is one fold, in
     the fold of the module that called it. Parts of equal structure one after the other are a
-    repeat. Leaves are members of the innermost fold in which they are used. A fold that would have
-    too many members has parts.
+    repeat. Leaves are members of the innermost fold in which they are used, of several calls of a
+    module of the first. A fold that would have too many members has parts.
 
     Every fold but those of views is a part of the forward without a gap, so that no fold is both
     before and after another one.
@@ -53,11 +56,11 @@ def fold_tree(graph: Graph) -> FoldTree:
         >>> [(fold.kind, fold.nodes) for fold in tree.root.folds]
         [('repeat', 99)]
     """
-    with no_collection():
+    with working("fold"), no_collection():
         placement = placement_of(graph)
         root = _Folding(graph, placement).root()
         put_leaves(graph, root)
-        return FoldTree(graph, finished(root), placement.inferred)
+        return FoldTree(graph, finished(root), placement.inferred, placement.paths)
 
 
 class _Folding:
@@ -65,9 +68,9 @@ class _Folding:
 
     def __init__(self, graph: Graph, placement: Placement) -> None:
         self._graph = graph
-        self._paths = placement.paths
+        self._calls = Calls(graph, placement.paths)
         self._types = {module.path: module.type for module in graph.modules}
-        atoms = list(_atoms(graph, placement.paths))
+        atoms = list(_atoms(graph, self._calls.keys))
         self._atoms = atoms
         self._structure = Structure(graph, list(nodes_of(atoms)))
         self._turns = Turns(self._structure, self._arranged)
@@ -79,8 +82,7 @@ class _Folding:
         are a stack, the outermost one first.
         """
         structure = self._structure
-        known: dict[str, list[str]] = {}
-        running: list[str] = []
+        running: Sequence[Level] = ()
         members: list[list[DraftMember]] = [[]]
         for atom in self._atoms:
             if isinstance(atom, Draft):
@@ -89,43 +91,60 @@ class _Folding:
                 place = atom.head or 0
             else:
                 place = atom
-            path = self._paths[place] or ""
-            parts = known.get(path)
-            if parts is None:
-                parts = known[path] = parts_of(path)
-            if parts is not running:
-                self._change(running, parts, members)
-                running = parts
+            levels = self._calls.levels(place)
+            if levels is not running:
+                self._change(running, levels, members)
+                running = levels
             members[-1].append(atom)
-        self._change(running, [], members)
+        self._change(running, (), members)
         return Draft("graph", self._arranged(members[0]))
 
-    def _change(self, old: list[str], new: list[str], members: list[list[DraftMember]]) -> None:
+    def _change(
+        self, old: Sequence[Level], new: Sequence[Level], members: list[list[DraftMember]]
+    ) -> None:
         """Close the modules that have ended, and open those that have begun."""
         same = 0
         while same < min(len(old), len(new)) and old[same] == new[same]:
             same += 1
         for depth in range(len(old), same, -1):
             inside = members.pop()
-            members[-1].append(self._module(".".join(old[:depth]), inside))
+            members[-1].append(self._module(old[depth - 1], inside))
         members += ([] for _ in range(len(new) - same))
 
-    def _module(self, path: str, members: list[DraftMember]) -> DraftMember:
-        """What one call of a module made; what only holds one other fold is that fold."""
+    def _module(self, level: Level, members: list[DraftMember]) -> DraftMember:
+        """What one call of a module made; what only holds one other fold is that fold.
+
+        A model, which no other module calls, is always a fold of its own, with its own name.
+        """
+        calls = self._calls.count(level, nodes_of(members))
         members = self._turns.folded(members)
+        path = level.path
+        kind = self._types.get(path, "")
+        is_model = len(parts_of(path)) == 1 and kind not in LISTS
         if len(members) == 1:
             one = members[0]
             if isinstance(one, int):
                 if not self._structure.leaves([one]):
                     return one
-            elif one.kind != "views":
-                if not one.path:
-                    one.path, one.type = path, self._types.get(path, "")
+            elif is_model and self._turns.are_calls(one):
+                one.members = [self._call(turn, path, kind) for turn in one.members]
                 return one
-        draft = Draft("module", members, path, self._types.get(path, ""))
+            elif one.kind != "views" and not is_model:
+                if not one.path:
+                    one.path, one.type = path, kind
+                return one
+        draft = Draft("module", members, path, kind, calls)
         self._structure.close(draft)
         draft.members = self._in_parts(members)
         return draft
+
+    def _call(self, turn: DraftMember, path: str, kind: str) -> DraftMember:
+        """A turn that is a call of a model; of parts of a repeat each of their turns."""
+        if isinstance(turn, Draft) and turn.kind == "part" and turn.times:
+            turn.members = [self._call(one, path, kind) for one in turn.members]
+            return turn
+        members = turn.members if isinstance(turn, Draft) and turn.kind == "turn" else [turn]
+        return Draft("module", members, path, kind, 1, first=self._structure.first(turn))
 
     def _arranged(self, members: list[DraftMember]) -> list[DraftMember]:
         """The members of a fold with its repeats, the rest in parts where there is too much."""
@@ -152,11 +171,16 @@ class _Folding:
                 yield from inside
 
 
-def _atoms(graph: Graph, paths: tuple[str | None, ...]) -> Iterator[DraftMember]:
-    """Nodes, those with views before them together with these, in the order of the forward."""
-    user = _only_user(graph, paths)
+def _atoms(graph: Graph, makers: Sequence[object]) -> Iterator[DraftMember]:
+    """Nodes, those with views before them together with these, in the order of the forward.
+
+    Args:
+        graph: The graph.
+        makers: What made each node: a view is with a node that the same call made.
+    """
+    user = _only_user(graph, makers)
     views: dict[int, list[DraftMember]] = {}
-    for place in graph.order:
+    for place in counted(graph.order, "nodes folded", len(graph)):
         before = views.pop(place, None)
         head = user.get(place)
         if head is not None:
@@ -172,8 +196,8 @@ def _atoms(graph: Graph, paths: tuple[str | None, ...]) -> Iterator[DraftMember]
             yield place
 
 
-def _only_user(graph: Graph, paths: tuple[str | None, ...]) -> dict[int, int]:
-    """Of each view that only one node uses, which is of the same module, that node."""
+def _only_user(graph: Graph, makers: Sequence[object]) -> dict[int, int]:
+    """Of each view that only one node uses, which the same call made, that node."""
     names = graph.names
     users: dict[int, int] = {}
     others: set[int] = {place for place, _ in graph.root_places}
@@ -182,7 +206,7 @@ def _only_user(graph: Graph, paths: tuple[str | None, ...]) -> dict[int, int]:
         for entry in row:
             if entry is None or not is_view[names[entry[0]]]:
                 continue
-            if entry[0] in users or paths[entry[0]] != paths[place]:
+            if entry[0] in users or makers[entry[0]] != makers[place]:
                 others.add(entry[0])
             users[entry[0]] = place
     return {place: user for place, user in users.items() if place not in others}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
@@ -51,6 +51,21 @@ class Turns:
             found += self._repeats([members[a:b] for a, b in pairwise(cuts) if a < b])
             done = one.last
         return found + members[done:]
+
+    def are_calls(self, one: Draft) -> bool:
+        """Whether the turns of a repeat, all that a model made, are calls of it.
+
+        They use the same leaves, and nothing that another one of them made.
+        """
+        if one.kind != "repeat":
+            return False
+        turns = list(_turns_of(one))
+        uses = {self._structure.leaves([turn]) for turn in turns}
+        begins = one.first
+        return len(uses) == 1 and all(
+            isinstance(turn, Draft) and all(entry[2] < begins for entry in turn.outgoing)
+            for turn in turns
+        )
 
     def _repetitions(self, members: list[DraftMember]) -> list[_Repetition]:
         """What is repeated, none over another: those that cover most come first to be found."""
@@ -169,6 +184,15 @@ class Turns:
         structure.close(draft, until)
         draft.members = chunked_turns(turns)
         return draft
+
+
+def _turns_of(one: Draft) -> Iterator[DraftMember]:
+    """The turns of a repeat, also those in parts of it."""
+    for turn in one.members:
+        if isinstance(turn, Draft) and turn.kind == "part" and turn.times:
+            yield from _turns_of(turn)
+        else:
+            yield turn
 
 
 def _length_of_period(keys: Sequence[Hashable]) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gradviz.analysis.memory.curve import curve_of
 from gradviz.analysis.memory.holders import Saves
-from gradviz.analysis.memory.modules import modules_of
+from gradviz.analysis.memory.modules import Modules
 from gradviz.analysis.memory.sentences import sentences_of, title_of
 from gradviz.analysis.memory.storages import SavingNodes, storages_of, unknown_saves
 from gradviz.analysis.memory.tables import tables_of
@@ -60,10 +60,10 @@ def _memory(
     label: str = "",
 ) -> Memory:
     saving = SavingNodes(graph)
-    modules = modules_of(graph, saving, from_before)
+    modules = Modules(graph, from_before)
     storages = storages_of(saving, graph)
     unknown = unknown_saves(saving)
-    saves = Saves(saving, storages, unknown, modules)
+    saves = Saves(graph, storages, unknown, modules)
     counted = Memory(
         title="",
         sentences=(),

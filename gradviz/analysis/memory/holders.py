@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN, WORDS, Modules
+from gradviz.model.graph import Graph
+from gradviz.model.ids import by_number
 from gradviz.model.memory import KINDS, HeldStorage, Holder, UnknownSave
-from gradviz.model.records import Node
 
 Holders = tuple[Holder, ...]
+_ByKind = tuple[int, int, int, int]
 
 
 class _Saver(NamedTuple):
@@ -25,7 +29,7 @@ class Saves:
     """What nodes save, for any set of them.
 
     Args:
-        nodes: All nodes that may save something.
+        graph: Whose nodes they are.
         storages: All storages behind saved tensors.
         unknown: Saves of unknown size.
         modules: The modules of the nodes.
@@ -33,7 +37,7 @@ class Saves:
 
     def __init__(
         self,
-        nodes: Iterable[Node],
+        graph: Graph,
         storages: Sequence[HeldStorage],
         unknown: Sequence[UnknownSave],
         modules: Modules,
@@ -42,15 +46,28 @@ class Saves:
         for one in storages:
             for node, _ in one.saves:
                 self._of[node] = (*self._of.get(node, ()), one)
-        ids = {key: key for key in self._of}
         self._unknown = Counter(one.node for one in unknown)
-        self._modules = modules
-        self.nodes = [
-            _Saver(ids.get(one.id, one.id), one.name, one.source)
-            for one in nodes
-            if one.id in self._of or self._unknown[one.id]
-        ]
-        """The nodes that save something."""
+        self._graph, self._modules = graph, modules
+        self._by_kind: dict[_ByKind, _ByKind] = {}
+        """Amounts that are equal are one object."""
+        self._ids = by_number({**self._of, **self._unknown})
+        """Those of the nodes that save something."""
+
+    @property
+    def _nodes(self) -> Iterator[_Saver]:
+        """The nodes that save something; what is known of them is in the graph."""
+        sources = self._graph.columns.source
+        for key in self._ids:
+            yield _Saver(key, self.name(key), sources[self._place(key)])
+
+    def name(self, node: str) -> str:
+        """The name of a node."""
+        return self._graph.names[self._place(node)]
+
+    def _place(self, node: str) -> int:
+        place = self._graph.place_of(node)
+        assert place is not None
+        return place
 
     def held_by(self, key: str, name: str, nodes: Sequence[str]) -> Holder:
         """What some nodes keep together, each storage once.
@@ -58,38 +75,45 @@ class Saves:
         Args:
             key: Id of the holder.
             name: Its name.
-            nodes: Ids of its nodes.
+            nodes: Ids of its nodes, each once.
         """
-        own = frozenset(nodes)
-        kept = {one.id: one for node in nodes for one in self._of.get(node, ())}
-        mine = Counter(one.id for node in nodes for one in self._of.get(node, ()))
-        unknown = sum(self._unknown[node] for node in nodes)
+        # Sorted, since sets and dictionaries of all nodes take more memory than what they keep.
+        held = sorted(
+            (one for node in nodes for one in self._of.get(node, ())), key=attrgetter("id")
+        )
         by_kind = [0, 0, 0, 0]
-        counted = shared = 0
-        for one in kept.values():
+        shared = 0
+        for _, same in groupby(held, attrgetter("id")):
+            one, *others = same
             by_kind[KINDS.index(one.kind)] += one.nbytes
-            counted += one.nbytes if one.owner in own else 0
-            shared += one.nbytes if mine[one.id] < len(one.saves) else 0
+            shared += one.nbytes if 1 + len(others) < len(one.saves) else 0
+        unknown = sum(self._unknown[node] for node in nodes)
+        amounts = (by_kind[0], by_kind[1], by_kind[2], by_kind[3])
         return Holder(
             id=key,
             name=name,
             nbytes=sum(by_kind),
-            counted=counted,
+            counted=sum(map(self._owned_by, nodes)),
             shared=shared,
-            by_kind=(by_kind[0], by_kind[1], by_kind[2], by_kind[3]),
-            saves=mine.total() + unknown,
+            by_kind=self._by_kind.setdefault(amounts, amounts),
+            saves=len(held) + unknown,
             nodes=tuple(nodes),
             unknown=unknown,
-            inferred=len(own & self._modules.inferred),
+            inferred=sum(map(self._modules.is_inferred, nodes)),
         )
+
+    def _owned_by(self, node: str) -> int:
+        """Bytes of the storages whose owner a node is."""
+        own = {one.id: one.nbytes for one in self._of.get(node, ()) if one.owner == node}
+        return sum(own.values())
 
     def by_node(self) -> Holders:
         """Nodes, each with most bytes first."""
-        return _sorted(self.held_by(node.id, node.name, (node.id,)) for node in self.nodes)
+        return _sorted(self.held_by(node.id, node.name, (node.id,)) for node in self._nodes)
 
     def by_module(self) -> Holders:
         """Modules with the nodes they made themselves; none if not one is known."""
-        found = self._grouped(lambda node: self._modules.paths[node.id])
+        found = self._grouped(lambda node: self._modules.path(node.id))
         return found if any(one.id not in (OUTSIDE, UNKNOWN) for one in found) else ()
 
     def by_line(self) -> Holders:
@@ -101,8 +125,8 @@ class Saves:
         """Modules that have others in them, with everything these made, the outermost first."""
         groups: dict[str, list[str]] = {}
         inner = set()
-        for node in self.nodes:
-            own = self._modules.paths[node.id]
+        for node in self._nodes:
+            own = self._modules.path(node.id)
             if own in (OUTSIDE, UNKNOWN):
                 continue
             parts = own.split(".")
@@ -115,7 +139,7 @@ class Saves:
 
     def _grouped(self, group_of: Callable[[_Saver], str]) -> Holders:
         groups: dict[str, list[str]] = {}
-        for node in self.nodes:
+        for node in self._nodes:
             groups.setdefault(group_of(node), []).append(node.id)
         return _sorted(self.held_by(key, WORDS.get(key, key), groups[key]) for key in groups)
 

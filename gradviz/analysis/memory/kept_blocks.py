@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import groupby
 
 from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import WORDS
 from gradviz.analysis.row_blocks import Path
 from gradviz.model.formatting import plural
-from gradviz.model.memory import CurvePoint, HeldStorage, Holder, UnknownSave
+from gradviz.model.memory import CurvePoint, HeldStorage, Holder, StorageKind, UnknownSave
 from gradviz.model.report import Cell
 
 
@@ -24,9 +25,10 @@ class _Blocks:
 
     def __init__(self, names: Sequence[str], modules: Sequence[str | None]) -> None:
         self._names = names
-        self.paths: Sequence[Path] = [
-            () if module is None else tuple(module.split(".")) for module in modules
-        ]
+        known = {
+            one: () if one is None else tuple(one.split(".")) for one in dict.fromkeys(modules)
+        }
+        self.paths: Sequence[Path] = [known[module] for module in modules]
 
     def label(self, path: Path) -> str:
         """A path as it is written."""
@@ -59,6 +61,8 @@ class HolderBlocks(_Blocks):
         self._found = found
         self._saves = saves
         self._cells = cells
+        self._ranks: dict[tuple[int, int], tuple[int, int]] = {}
+        """What is equal is one object."""
 
     def alike(self, row: int) -> Hashable:
         """Its bytes by kind; of nodes the name too."""
@@ -69,7 +73,8 @@ class HolderBlocks(_Blocks):
     def rank(self, rows: Sequence[int]) -> tuple[int, int]:
         """Most bytes first."""
         held = self._together("", rows)
-        return -held.nbytes, -held.unknown
+        rank = -held.nbytes, -held.unknown
+        return self._ranks.setdefault(rank, rank)
 
     def cells(self, label: str, rows: Sequence[int]) -> tuple[Cell, ...]:
         """Totals, each storage once."""
@@ -84,14 +89,25 @@ class HolderBlocks(_Blocks):
 
 
 class StorageBlocks(_Blocks):
-    """Rows of storages, in the modules of their owners."""
+    """Rows of storages, in the modules of their owners.
+
+    Args:
+        found: What the rows are about.
+        modules: As above.
+        words: The kinds in words.
+    """
 
     def __init__(
-        self, found: Sequence[HeldStorage], modules: Sequence[str], kinds: Sequence[str]
+        self,
+        found: Sequence[HeldStorage],
+        modules: Sequence[str],
+        words: Mapping[StorageKind, str],
     ) -> None:
         super().__init__([one.id for one in found], modules)
         self._found = found
-        self._kinds = kinds
+        self._words = words
+        self._ranks: dict[int, int] = {}
+        """What is equal is one object."""
 
     def alike(self, row: int) -> Hashable:
         """Its kind, its bytes and as what it is saved."""
@@ -100,12 +116,14 @@ class StorageBlocks(_Blocks):
 
     def rank(self, rows: Sequence[int]) -> int:
         """Most bytes first."""
-        return -sum(self._found[row].nbytes for row in rows)
+        rank = -sum(self._found[row].nbytes for row in rows)
+        return self._ranks.setdefault(rank, rank)
 
     def cells(self, label: str, rows: Sequence[int]) -> tuple[Cell, ...]:
         """How many, which kinds, and their bytes."""
-        kinds = ", ".join(dict.fromkeys(self._kinds[row] for row in rows))
-        owners = len({self._found[row].owner for row in rows})
+        kinds = ", ".join(dict.fromkeys(self._words[self._found[row].kind] for row in rows))
+        # Sorted, since a set of all of them takes more memory than what it is made of.
+        owners = sum(1 for _ in groupby(sorted(self._found[row].owner for row in rows)))
         amount = -self.rank(rows)
         return label, plural(len(rows), "storage"), kinds, amount, plural(owners, "node"), "", ""
 

@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from gradviz.analysis.fold.placement import placement_of
 from gradviz.model.graph import Graph
-from gradviz.model.records import Node
 
 UNKNOWN: Final = "?"
-OUTSIDE: Final = ""
+OUTSIDE: Final = "-"
 """Made while no module ran."""
-WORDS: Final = {OUTSIDE: "no module", UNKNOWN: "unknown"}
+WORDS: Final = {OUTSIDE: "no module", UNKNOWN: "unknown", "": "the outermost module"}
 
 
-@dataclass(frozen=True, slots=True)
 class Modules:
-    """The modules of some nodes."""
+    """The modules of the nodes of a graph: as the forward was placed, and as a recording has seen
+    it.
 
-    paths: Mapping[str, str]
-    """By id of the node the path of its module, ``""`` for none, ``"?"`` where it is not known."""
-    inferred: frozenset[str] = field(default=frozenset())
-    """Ids of the nodes of which it is not known, but follows from those around them."""
+    Args:
+        graph: The graph.
+        from_before: Of a recording's graph, the nodes that were there before it began.
+    """
+
+    def __init__(self, graph: Graph, from_before: frozenset[str] | None = None) -> None:
+        self._graph = graph
+        self._placement = placement_of(graph)
+        self._from_before = from_before
+
+    def path(self, node: str) -> str:
+        """The path of the module of a node, ``"-"`` for none, ``"?"`` where it is not known."""
+        place = self._place(node)
+        if self._was_seen(node, place):
+            made_by = self._graph.makers[place]
+            return OUTSIDE if made_by is None else made_by
+        path = self._placement.paths[place]
+        if path is not None:
+            return path
+        is_outside = self._from_before is None and place in self._placement.outside
+        return OUTSIDE if is_outside else UNKNOWN
+
+    def is_inferred(self, node: str) -> bool:
+        """Whether the module of a node was not seen, but follows from parameters and other
+        nodes."""
+        place = self._place(node)
+        return place in self._placement.inferred and not self._was_seen(node, place)
 
     def words(self, node: str) -> str:
         """The module of a node as a table has it."""
-        path = self.paths[node]
+        path = self.path(node)
         words = WORDS.get(path, path)
-        return f"{words} (inferred)" if node in self.inferred else words
+        return f"{words} (inferred)" if self.is_inferred(node) else words
 
+    def _place(self, node: str) -> int:
+        place = self._graph.place_of(node)
+        assert place is not None
+        return place
 
-def modules_of(
-    graph: Graph, nodes: Iterable[Node], from_before: frozenset[str] | None = None
-) -> Modules:
-    """The modules of these nodes: as the forward was placed, and as a recording has seen it.
-
-    Args:
-        graph: Whose nodes they are.
-        nodes: Which nodes.
-        from_before: Of a recording's graph, the nodes that were there before it began.
-    """
-    placement = placement_of(graph)
-    was_recorded = any(graph.makers)
-    paths: dict[str, str] = {}
-    inferred = set()
-    for node in nodes:
-        if from_before is not None and _was_seen(node, from_before):
-            paths[node.id] = node.module or OUTSIDE
-            continue
-        place = graph.place_of(node.id)
-        path = None if place is None else placement.paths[place]
-        # Without a recording "" may be the outermost module, too.
-        outside = OUTSIDE if was_recorded and path is not None else UNKNOWN
-        paths[node.id] = path or outside
-        if path and place in placement.inferred:
-            inferred.add(node.id)
-    return Modules(paths, frozenset(inferred))
-
-
-def _was_seen(node: Node, from_before: frozenset[str]) -> bool:
-    """Whether the recording saw how a node was made: then it knows the line."""
-    return node.source is not None and node.id not in from_before
+    def _was_seen(self, node: str, place: int) -> bool:
+        """Whether the recording saw how a node was made: then it knows the line."""
+        if self._from_before is None or node in self._from_before:
+            return False
+        return self._graph.columns.source[place] is not None

@@ -9,7 +9,7 @@ from typing import Final
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
 from gradviz.analysis.row_blocks import FEW
-from gradviz.model.devices import has_no_memory
+from gradviz.model.devices import has_no_memory, is_shared_out
 from gradviz.model.formatting import plural, size
 from gradviz.model.graph import Graph
 from gradviz.model.memory import Curve, CurvePoint, Holder, Memory
@@ -62,6 +62,8 @@ def sentences_of(memory: Memory) -> Iterator[str]:
             f"{size(memory.shared)} are saved by more than one node, and counted at the first of "
             "them: the column counted adds up to the total, the column bytes to more."
         )
+    if memory.graph and any(is_shared_out(s.device) for n in memory.graph.nodes for s in n.saved):
+        yield "Of DTensors the part that this process holds is counted."
     if memory.unknown:
         yield _not_counted(memory)
     if memory.allocated is not None:
@@ -83,9 +85,10 @@ def _how_modules_are_known(memory: Memory) -> Iterator[str]:
     inferred = sum(one.inferred for one in memory.modules)
     if not unknown and not inferred:
         return
-    said = "Without a recording, the module of a node is derived from the parameters that it uses"
+    said = "Without a recording, the module of a node is inferred from the parameters that it uses"
+    said += " and from the nodes around it"
     if inferred:
-        said += f", or inferred from the nodes around it (here of {plural(inferred, 'node')})"
+        said += f" (here of {plural(inferred, 'node')})"
     more = f" of {unknown:,} it is not known;" if unknown else ""
     yield f"{said};{more} gradviz.record() records the module of every node."
 

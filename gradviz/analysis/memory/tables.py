@@ -16,7 +16,7 @@ from gradviz.analysis.memory.modules import Modules
 from gradviz.analysis.memory.sentences import line_words
 from gradviz.analysis.row_blocks import blocks_of
 from gradviz.model.formatting import plural
-from gradviz.model.memory import KIND_WORDS, KINDS, Curve, Holder, Memory
+from gradviz.model.memory import KIND_WORDS, KINDS, Curve, Holder, Memory, StorageKind
 from gradviz.model.report import Cell, Column, Table
 
 _BYTES: Final = Column("bytes", "bytes", "All bytes that it keeps, each storage once.")
@@ -26,17 +26,21 @@ _KIND_HELP: Final = (
     "Of these, other known tensors that this graph did not compute: data, detached tensors.",
     "Of these, all others: computed by the forward, or without a name.",
 )
-_NOT_COMPUTED: Final = KIND_WORDS["input"]
+_WORDS_OF_ONE: Final[dict[StorageKind, str]] = {one: one for one in KINDS} | {
+    "input": KIND_WORDS["input"]
+}
+"""Of what kind a storage is, in words."""
 _AMOUNTS: Final = (
     Column("shared", "bytes", "Of the bytes, those that other rows of this table keep too."),
     Column("counted", "bytes", "Bytes of storages that it owns; they add up to the total."),
 )
 _UNKNOWN: Final = Column("unknown", "number", "Saved tensors whose size is not known.")
 _MODULE_HELP: Final = (
-    "Path of the module that made the node, where it is known; (inferred): from the nodes around."
+    "Path of the module that made the node, where it is known; (inferred): no recording has seen "
+    "it, it follows from parameters and the nodes around."
 )
 _ITSELF: Final = "A row has what the module itself made, a block also what the modules in it made."
-_INFERRED_HELP: Final = "Of these, those whose module is inferred from the nodes around them."
+_INFERRED_HELP: Final = "Of these, those whose module no recording has seen: it is inferred."
 _SHARE: Final = Column("% of total", "number", "The bytes as a part of the total.")
 _ADDED: Final = Column(
     "rows add up to", "bytes", "Where it is more than bytes: several rows keep the same storage."
@@ -59,7 +63,7 @@ def tables_of(memory: Memory, modules: Modules, saves: Saves) -> Iterator[Table]
         yield _steps(memory.curve)
     yield _storages(memory, modules)
     if memory.unknown:
-        yield _not_known(memory, modules)
+        yield _not_known(memory, modules, saves)
 
 
 class _Columns:
@@ -73,6 +77,8 @@ class _Columns:
     def __init__(self, memory: Memory, saves: Saves) -> None:
         self.saves = saves
         self._total = memory.total
+        self._shares: dict[float | None, float | None] = {}
+        """What is equal is one object."""
         amounts = (memory.parameters, memory.buffers, memory.inputs, memory.activations)
         self._kinds = tuple(i for i, amount in enumerate(amounts) if amount)
         self._has_unknown = bool(memory.unknown)
@@ -100,6 +106,7 @@ class _Columns:
             return (*[None] * (len(self.of(is_folded)) - len(unknown)), *unknown)
         more = added if added != one.nbytes else None
         share = round(100 * one.nbytes / self._total, 1) if self._total else None
+        share = self._shares.setdefault(share, share)
         return (
             one.nbytes,
             *([share] if is_folded else ()),
@@ -115,15 +122,14 @@ def _nodes(memory: Memory, modules: Modules, columns: _Columns) -> Table:
     first = [Column("node"), Column("name")]
     if memory.modules:
         first.append(Column("module", "text", _MODULE_HELP))
-    name_of = {one.id: one.name for one in memory.nodes}
 
     def cells(label: str, one: Holder, added: int) -> tuple[Cell, ...]:
-        names = {name_of[node] for node in one.nodes}
+        names = set(map(columns.saves.name, one.nodes))
         many = f"{names.pop()} ×{len(one.nodes)}" if len(names) == 1 else ""
         about = (label, many or plural(len(one.nodes), "node"), "")[: len(first)]
         return _joined(about, columns.cells(one, True, added), True)
 
-    paths = [modules.paths[one.id] if memory.modules else None for one in memory.nodes]
+    paths = [modules.path(one.id) if memory.modules else None for one in memory.nodes]
     members = blocks_of(HolderBlocks(memory.nodes, paths, columns.saves, cells))
     is_folded = bool(members)
     rows = []
@@ -206,29 +212,28 @@ def _storages(memory: Memory, modules: Modules) -> Table:
         Column("also saved by"),
     )
     found = sorted(memory.storages, key=lambda one: -one.nbytes)
-    rows = [
+    paths = [modules.path(one.owner) for one in found]
+    members = blocks_of(StorageBlocks(found, paths, _WORDS_OF_ONE))
+    rows = tuple(
         (
             one.id,
             one.name,
-            _NOT_COMPUTED if one.kind == "input" else one.kind,
+            _WORDS_OF_ONE[one.kind],
             one.nbytes,
             one.owner,
             one.saves[0][1],
             ", ".join(f"{node} {slot}" for node, slot in one.saves[1:]),
         )
         for one in found
-    ]
-    paths = [modules.paths[one.owner] for one in found]
-    members = blocks_of(StorageBlocks(found, paths, [str(row[2]) for row in rows]))
-    return Table("By storage", columns, tuple(rows), tuple(one.owner for one in found), members)
+    )
+    return Table("By storage", columns, rows, tuple(one.owner for one in found), members)
 
 
-def _not_known(memory: Memory, modules: Modules) -> Table:
-    names = {one.id: one.name for one in memory.nodes}
-    rows = [(one.node, names[one.node], one.slot, one.why) for one in memory.unknown]
+def _not_known(memory: Memory, modules: Modules, saves: Saves) -> Table:
+    rows = [(one.node, saves.name(one.node), one.slot, one.why) for one in memory.unknown]
     columns = (Column("node"), Column("name"), Column("saved as"), Column("why"))
     members = blocks_of(
-        UnknownBlocks(memory.unknown, [modules.paths[one.node] for one in memory.unknown])
+        UnknownBlocks(memory.unknown, [modules.path(one.node) for one in memory.unknown])
     )
     ids = tuple(one.node for one in memory.unknown)
     return Table("Not counted", columns, tuple(rows), ids, members)

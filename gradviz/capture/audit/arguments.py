@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import torch
 
-from gradviz.capture import autograd, contents, naming
+from gradviz.capture import contents, naming
 from gradviz.capture.modules import NamedParts
+from gradviz.capture.roots import what_instead
 from gradviz.model import NotATensorError
 
 _DEEPEST: Final = 20
@@ -33,19 +34,12 @@ def given_losses(where: str, value: Any, depth: int = 0) -> Iterator[naming.Name
 
 
 def _what(value: Any) -> str:
-    if value is None:
-        return "None; the function that should have returned a tensor returned nothing"
-    if isinstance(value, (bool, int, float, complex)):
-        return (
-            f"the number {autograd.as_text(value)}; .item() and float() leave torch, and with it "
-            "the graph. Pass the tensor from before that call"
-        )
     if isinstance(value, torch.nn.Module):
         return (
             f"the module {type(value).__name__}; the graph hangs on the tensor that the code "
             "computed, and that comes first"
         )
-    return f"a {type(value).__name__}; only tensors hang on an autograd graph"
+    return what_instead(value)
 
 
 def given_parameters(path: str, where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:

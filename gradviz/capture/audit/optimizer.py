@@ -21,21 +21,52 @@ _MOMENTUM: dict[str, tuple[str, ...]] = {
 """Optimizers of which it is known what moves a parameter whose gradient is all zeros."""
 
 
+_DEEPEST = 5
+"""How many wrappers may be around each other."""
+
+
 def checked(optimizer: Any) -> torch.optim.Optimizer | None:
-    """The ``optimizer=`` argument.
+    """The ``optimizer=`` argument: an optimizer of torch, or what wraps one.
+
+    Wrappers, as those of accelerate and Lightning, and learning rate schedulers have it in their
+    attribute ``optimizer``.
 
     Raises:
-        OptionError: If it is not an optimizer of torch.
+        OptionError: If there is no optimizer of torch in it.
     """
-    if optimizer is None or isinstance(optimizer, torch.optim.Optimizer):
-        return optimizer
-    inner = getattr(optimizer, "optimizer", None)
-    hint = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+    inner = optimizer
+    for _ in range(_DEEPEST):
+        if inner is None or _is_torchs(inner):
+            return None if inner is None else inner
+        held = _held(inner)
+        if held is None:
+            break
+        inner = held
     if isinstance(inner, torch.optim.Optimizer):
-        hint = "the optimizer inside it is its attribute .optimizer: pass that"
+        return inner
+    hint = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+    if isinstance(optimizer, torch.amp.GradScaler):
+        hint = (
+            "a GradScaler gets the optimizer in its step(): pass that optimizer, as to "
+            "scaler.step(optimizer)"
+        )
     raise OptionError(
         f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. The "
         f"param_groups of an optimizer say which tensors it updates: {hint}"
+    )
+
+
+def _is_torchs(optimizer: Any) -> bool:
+    kind = type(optimizer)
+    is_one = isinstance(optimizer, torch.optim.Optimizer)
+    return is_one and vars(torch.optim).get(kind.__name__) is kind
+
+
+def _held(wrapper: Any) -> Any:
+    """What a wrapper has as its optimizer; read from its attributes, so that no code of it runs."""
+    own = getattr(wrapper, "__dict__", {})
+    return next(
+        (own[name] for name in ("optimizer", "_optimizer", "scheduler") if name in own), None
     )
 
 

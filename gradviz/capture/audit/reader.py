@@ -119,6 +119,7 @@ class _AuditReader:
             places = [(index[root.node], root.output_nr) for root in started]
             graph = read_walked(places, nodes, entries, tensors, index, self._modules)
             functions = tuple(_functions(nodes))
+            given = tuple(_given(nodes))
         finally:
             make_safe_to_free(nodes, entries)
         with autograd.arithmetic():
@@ -140,6 +141,8 @@ class _AuditReader:
             tuple(self._alias(*found, ids) for found in around.aliases),
             tuple(_carrier(*found, tensors) for found in around.carriers),
             around.has_looked,
+            bool(self._modules),
+            given,
         )
 
     def _around(self, nodes: list[Any], index: dict[Any, int]) -> Neighbours:
@@ -247,6 +250,14 @@ def _functions(nodes: Sequence[Any]) -> Iterator[tuple[str, FunctionKind]]:
         if autograd.plan_of(type(node)).is_function:
             starts = autograd.starts_backward(node)
             yield f"n{at}", "runs backward" if starts else "function"
+
+
+def _given(nodes: Sequence[Any]) -> Iterator[tuple[str, tuple[bool, ...]]]:
+    """Compiled functions, each with the inputs to which its backward gives a gradient."""
+    for at, node in enumerate(nodes):
+        found = autograd.given_when_compiled(node)
+        if found is not None:
+            yield f"n{at}", found
 
 
 def _places(mask: int) -> tuple[int, ...]:

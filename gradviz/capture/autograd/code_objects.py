@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import torch
 from torch.autograd.function import _HookMixin
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from torch.utils.hooks import RemovableHandle
 
@@ -150,6 +151,11 @@ def code_of_swap() -> CodeType | None:
     return code_of(torch.utils.swap_tensors)
 
 
+def code_of_buffer_sync() -> CodeType | None:
+    """Code in which DistributedDataParallel takes the buffers over from rank 0 (F7.08)."""
+    return code_of(DistributedDataParallel._sync_buffers)
+
+
 def codes_of_optimizer_step() -> list[CodeType]:
     """Code that every ``optimizer.step()`` runs through."""
     return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]
@@ -163,6 +169,23 @@ def has_step_hooks(optimizer: torch.optim.Optimizer) -> bool:
         or optimizer._optimizer_step_pre_hooks
         or optimizer._optimizer_step_post_hooks
     )
+
+
+def codes_of_scheduler_step() -> list[CodeType]:
+    """Code of ``step()`` of schedulers of the learning rate."""
+    kinds = vars(torch.optim.lr_scheduler).values()
+    found = (vars(k).get("step") for k in kinds if isinstance(k, type) and hasattr(k, "step"))
+    return [code for f in found if f is not None and (code := code_of(f)) is not None]
+
+
+def code_of_first_scheduler_step() -> CodeType | None:
+    """Code by which a scheduler steps when it is made (F6.17)."""
+    return code_of(torch.optim.lr_scheduler.LRScheduler._initial_step)
+
+
+def has_stepped(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether an optimizer has stepped since a scheduler was made for it (F6.17)."""
+    return bool(getattr(optimizer, "_opt_called", False))
 
 
 def codes_of_zero_grad() -> list[CodeType]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import repeat
 
-from torch.overrides import (
-    TorchFunctionMode,
-    _get_current_function_mode_stack,
-    _pop_mode,
-    _push_mode,
-)
+from torch._C import _pop_torch_function_stack, _push_on_torch_function_stack
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 
 @contextmanager
@@ -38,17 +38,21 @@ def take_mode_off(mode: TorchFunctionMode) -> int | None:
     stack = _get_current_function_mode_stack()
     place = next((i for i in reversed(range(len(stack))) if stack[i] is mode), None)
     if place is not None:
-        for _ in stack[place:]:
-            _pop_mode()
-        for other in stack[place + 1 :]:
-            _push_mode(other)
+        _replace_top(len(stack) - place, stack[place + 1 :])
     return place
 
 
 def put_mode_on(mode: TorchFunctionMode, place: int) -> None:
     """Put a mode on again where it was."""
     above = _get_current_function_mode_stack()[place:]
-    for _ in above:
-        _pop_mode()
-    for other in (mode, *above):
-        _push_mode(other)
+    _replace_top(len(above), (mode, *above))
+
+
+def _replace_top(count: int, modes: Sequence[TorchFunctionMode]) -> None:
+    """Replace as many modes as there are on top, in one call of functions of C.
+
+    No signal is handled between them, so that Ctrl-C loses no mode of the user's.
+    """
+    push = (partial(_push_on_torch_function_stack, one) for one in modes)
+    calls: list[Callable[[], object]] = [*repeat(_pop_torch_function_stack, count), *push]
+    deque(map(operator.call, calls), maxlen=0)

@@ -116,6 +116,21 @@ def starts_backward(node: Any) -> bool:
     return code is None or "backward" in code.co_names
 
 
+def given_when_compiled(node: Any) -> tuple[bool, ...] | None:
+    """To which entries of ``next_functions`` the backward of a compiled function gives a gradient,
+    which its traced code shows until it is compiled itself; ``None`` if that is not known (F1.17).
+    """
+    lazy = getattr(getattr(type(node), "_forward_cls", None), "_lazy_backward_info", None)
+    graph = getattr(getattr(lazy, "bw_module", None), "graph", None)
+    if graph is None:
+        return None
+    returned = [one.args[0] for one in graph.nodes if one.op == "output" and one.args]
+    if len(returned) != 1 or not isinstance(returned[0], (tuple, list)):
+        return None
+    found = tuple(one is not None for one in returned[0])
+    return found if len(found) == len(node.next_functions) else None
+
+
 def code_of_backward(node: Any) -> CodeType | None:
     """The backward of a custom Function that is not torch's own (F1.16); else ``None``."""
     code = _backward_of(node)

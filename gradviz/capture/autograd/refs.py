@@ -11,6 +11,8 @@ from typing import Any, Final
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from gradviz.capture.autograd.tensors import own_part
+
 MARK: Final = "gradviz_recording"
 
 sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
@@ -168,7 +170,7 @@ class StorageRef:
     __slots__ = ("_ref", "nbytes")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        storage = tensor.untyped_storage()
+        storage = own_part(tensor).untyped_storage()
         self.nbytes: int = storage.nbytes()
         self._ref = StorageWeakRef(storage)
 

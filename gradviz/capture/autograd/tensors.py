@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,12 +30,46 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def device_of(tensor: torch.Tensor) -> str:
-    """``"cpu"`` or ``"cuda:0"``; of a fake tensor, which has no memory there, ``"fake cpu"``."""
+    """``"cpu"`` or ``"cuda:0"``; of a fake tensor, which has no memory there, ``"fake cpu"``, of a
+    DTensor ``"DTensor cpu"``."""
     device = tensor.device
     name = _DEVICES.get(device)
     if name is None:
         name = _DEVICES[device] = str(device)
-    return f"fake {name}" if _is_fake(tensor) else name
+    if type(tensor) in _PLAIN_TYPES:
+        return name
+    return (
+        f"fake {name}"
+        if _is_fake(tensor)
+        else f"DTensor {name}"
+        if _is_shared_out(tensor)
+        else name
+    )
+
+
+def _is_shared_out(tensor: torch.Tensor) -> bool:
+    return own_part(tensor) is not tensor
+
+
+def own_part(tensor: torch.Tensor) -> torch.Tensor:
+    """Of a DTensor the tensor that this process holds (F1.34); of others the tensor itself."""
+    if type(tensor) in _PLAIN_TYPES:
+        return tensor
+    kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    if kind is None or not issubclass(type(tensor), kind):
+        return tensor
+    part: torch.Tensor = object.__getattribute__(tensor, "_local_tensor")
+    return part
+
+
+def is_hidden_by_vmap(tensor: torch.Tensor) -> bool:
+    """Whether operations on it are recorded although it says that it does not require grad: inside
+    ``torch.vmap`` only the tensor behind it knows (F1.35)."""
+    if not _functorch.is_batchedtensor(tensor):
+        return False
+    while _functorch.is_batchedtensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor.requires_grad
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:
@@ -79,7 +114,7 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
     The key is valid only while the tensor exists.
     """
     try:
-        storage = tensor.untyped_storage()
+        storage = own_part(tensor).untyped_storage()
         return storage._cdata, storage.nbytes()
     except (RuntimeError, NotImplementedError):
         return None
@@ -88,8 +123,10 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
 def nbytes_of(tensor: torch.Tensor) -> int | None:
     """``Tensor.nbytes``; of sparse tensors the bytes of indices and values.
 
-    ``None`` where torch does not show it, as of layouts of other libraries.
+    ``None`` where torch does not show it, as of layouts of other libraries; of a DTensor the bytes
+    that this process holds.
     """
+    tensor = own_part(tensor)
     if tensor.layout is torch.sparse_coo:
         return _bytes_of_coo(tensor)
     if tensor.layout in _COMPRESSED:
@@ -329,7 +366,7 @@ def is_dead(tensor: torch.Tensor) -> bool:
     return (
         storage is not None
         and storage[1] == 0
-        and tensor.numel() > 0
+        and own_part(tensor).numel() > 0
         and tensor.device.type != "meta"
     )
 

@@ -45,6 +45,11 @@ class EarlierRecordings:
         """The last recording, ``None`` if there was none."""
         return self._ended[0].remembered.recording if self._ended else None
 
+    def remembered(self, recording: Recording) -> Remembered | None:
+        """What is kept with a recording, if it is kept."""
+        kept = (one.remembered for one in self._ended)
+        return next((one for one in kept if one.recording.records is recording.records), None)
+
     def forget(self) -> None:
         """Keep nothing any more."""
         self._ended = ()

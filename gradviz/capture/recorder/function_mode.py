@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from gradviz.capture import autograd
 from gradviz.capture.recorder.frames import BorrowedFrame, caller_of
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.own_nodes import Begun, OwnNodes
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.signals import at_work, handle_signals
 from gradviz.capture.recorder.torch_call import TorchCall, is_operation, name_of, tensors_in
@@ -33,18 +34,23 @@ class CallMode(TorchFunctionMode):
         observer: Called before and after each call.
         positions: Tells from which expression they come.
         tracer: Rests while this mode's own code runs.
+        own_nodes: Learns which nodes calls have made.
     """
 
-    def __init__(self, observer: Observer, positions: Positions, tracer: Tracer) -> None:
+    def __init__(
+        self, observer: Observer, positions: Positions, tracer: Tracer, own_nodes: OwnNodes
+    ) -> None:
         super().__init__()
         self._observer = observer
         self._positions = positions
         self._tracer = tracer
+        self._own_nodes = own_nodes
         self._borrowed_frame = BorrowedFrame()
 
     @runs_user_code
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         tracer = self._tracer
+        begun = None
         tracer.pause()
         try:
             kwargs = kwargs or {}
@@ -61,6 +67,8 @@ class CallMode(TorchFunctionMode):
             else:
                 with at_work:
                     call = self._before(frame, func, args, kwargs)
+                    if self._own_nodes.is_needed:
+                        begun = self._begun(args, kwargs)
         finally:
             tracer.resume()
         try:
@@ -78,11 +86,14 @@ class CallMode(TorchFunctionMode):
                 finally:
                     tracer.resume()
                 raise
-            if call is not None:
+            if call is not None or begun is not None:
                 tracer.pause()
                 try:
                     with at_work:
-                        self._after(call, frame, result)
+                        if begun is not None:
+                            self._returned(begun, result)
+                        if call is not None:
+                            self._after(call, frame, result)
                 finally:
                     tracer.resume()
             handle_signals()
@@ -114,6 +125,19 @@ class CallMode(TorchFunctionMode):
             call.position = self._positions.of(frame, call.name)
             with autograd.unseen():
                 self._observer.after(call)
+        except Exception as error:
+            self._observer.failed(error)
+
+    def _begun(self, args: Any, kwargs: Any) -> Begun | None:
+        try:
+            return self._own_nodes.begun([args, kwargs])
+        except Exception as error:
+            self._observer.failed(error)
+            return None
+
+    def _returned(self, begun: Begun, result: Any) -> None:
+        try:
+            self._own_nodes.returned(begun, result)
         except Exception as error:
             self._observer.failed(error)
 

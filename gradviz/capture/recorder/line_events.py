@@ -60,6 +60,8 @@ class LineEvents:
         self._words: frozenset[str] | None = None
         self._failed: tuple[int | None, int] | None = None
         """Line and source of the innermost line that an exception has left."""
+        self._failed_with: Any = None
+        """That exception."""
 
     # ------------------------------------------------------- where the code is
 
@@ -72,6 +74,19 @@ class LineEvents:
     def code(self) -> int:
         """Place of its source among :attr:`sources`."""
         return self._levels[-1].place if self._levels else 0
+
+    @property
+    def ended(self) -> tuple[int | None, int]:
+        """Line and source that a step is about: of a line whose call has raised, the line in it.
+
+        An exception that the function handles, or that passes through its ``with`` block, has left
+        the lines of the call without a step.
+        """
+        level = self._levels[-1] if self._levels else None
+        error = None if level is None else level.error
+        if self._failed is not None and error is not None and error is self._failed_with:
+            return self._failed
+        return self.line, self.code
 
     @property
     def depth(self) -> int:
@@ -109,6 +124,11 @@ class LineEvents:
             words = [piece.words for piece in self.sources]
             self._words = None if None in words else frozenset().union(*filter(None, words))
         return self._words
+
+    @property
+    def rebound(self) -> frozenset[str]:
+        """Variables that the recorded code may bind again, as loops and calls do."""
+        return frozenset().union(*(piece.rebound for piece in self.sources))
 
     def made_elsewhere(self, numbers: range) -> None:
         """Another thread has made nodes for the line that runs: its numbers are not this one's."""
@@ -196,6 +216,18 @@ class LineEvents:
 
     # ---------------------------------------------------------------- listening
 
+    def begin(self, frame: FrameType) -> None:
+        """The block of a frame begins, perhaps in the middle of a line.
+
+        Of a body on the line of its ``with`` no event says that it begins, and what ends the block
+        is on that line too: the line is one statement.
+        """
+        self._block_file = frame.f_code.co_filename
+        level, head = self._enter(frame, 0), self.sources[0].head
+        if head:
+            level.line = head.start
+            self._mark()
+
     def pause(self) -> None:
         """Follow no lines until :meth:`resume`: what runs is part of the line that called it."""
         self._pauses += 1
@@ -210,15 +242,18 @@ class LineEvents:
             return
         level = self._level(frame)
         piece = self.sources[level.place]
+        if level is self._levels[0] and level.line is not None and line in piece.head:
+            return
         if not piece.covers(line):
             if level.error is None:
                 self._end(level)
             return
-        self._failed = None
         statement = piece.statement(line)
-        if statement == level.line and (line != statement or piece.spans_lines(statement)):
+        if statement == level.line and (line != statement or piece.may_come_again(statement)):
+            self._failed = self._failed_with = None
             return
         self._end(level)
+        self._failed = self._failed_with = None
         level.line = statement
         self._mark()
 
@@ -257,7 +292,8 @@ class LineEvents:
         if not self._levels or self._levels[-1].frame is not frame:
             return
         if failed:
-            self._failed = self._failed or (self.line, self.code)
+            if self._failed is None:
+                self._failed, self._failed_with = (self.line, self.code), self._levels[-1].error
         else:
             self._end(self._levels[-1], value)
         self._pop(failed)
@@ -285,6 +321,9 @@ class LineEvents:
             place = self._place_of(frame.f_code)
         if self.line is not None:
             self._observer.function_begins(frame)
+        return self._enter(frame, place)
+
+    def _enter(self, frame: FrameType, place: int) -> _Level:
         self._levels.append(_Level(frame, place))
         self._observer.call_begins()
         return self._levels[-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -26,9 +26,20 @@ from gradviz.model.events import Event, FirstRead, FlagChanged, HookChanged, Not
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.recording import RowChanges
 
-Origin = Callable[[Any], "tuple[str | None, str | None, bool, int | None]"]
-"""Source line and module of a node, whether the recording saw it being made, and its sequence
-number; ``None`` if another thread made it, which counts its own."""
+
+class Origin(NamedTuple):
+    """Where a node comes from."""
+
+    source: str | None = None
+    """Source line."""
+    calls: tuple[tuple[str, int], ...] = ()
+    """The calls of modules in which it was made, see :attr:`Node.calls`."""
+    is_seen: bool = False
+    """Whether the recording saw it being made."""
+    number: int | None = None
+    """Its sequence number; ``None`` if another thread made it, which counts its own."""
+
+
 _NO_CHANGES: Final = RowChanges()
 
 
@@ -38,17 +49,19 @@ class LiveGraph:
     Args:
         registry: Their numbers.
         values: Whether numbers are read.
-        place: Tells source line and module of a node.
+        origin: Tells where a node comes from, which is asked when it is first read; of one that
+            was there before the recording only its number counts.
     """
 
-    def __init__(self, registry: Registry, values: bool, place: Origin) -> None:
+    def __init__(self, registry: Registry, values: bool, origin: Callable[[Any], Origin]) -> None:
         self.registry = registry
         self.values = values
         self.nodes: dict[str, Node] = {}
         self.tensors: dict[str, TensorInfo] = {}
         self.roots: tuple[tuple[str, int], ...] = ()
-        self._place = place
-        self._places: dict[str, tuple[str | None, str | None, bool, int | None]] = {}
+        self._origin = origin
+        self._origins: dict[str, Origin] = {}
+        self._reads_existing = False
         self._sees_hooks = True
         """Whether every hook on nodes made in the recording is one of a live tensor."""
         self._with_hooks_left: set[str] = set()
@@ -81,7 +94,8 @@ class LiveGraph:
     @property
     def numbers(self) -> dict[str, int]:
         """Sequence numbers of all nodes that were read, by id."""
-        return {key: origin[3] for key, origin in self._places.items() if origin[3] is not None}
+        numbers = ((key, origin.number) for key, origin in self._origins.items())
+        return {key: number for key, number in numbers if number is not None}
 
     @property
     def saved_bytes(self) -> int:
@@ -207,9 +221,11 @@ class LiveGraph:
         with autograd.unseen(), no_collection():
             alive = [(self.registry.know(tensor), tensor) for tensor in tensors]
             nodes, entries, index = walk(self._nodes_behind(tensors))
+            self._reads_existing = True
             try:
                 node_rows, tensor_rows = self._rows(alive, nodes, entries, index, [])
             finally:
+                self._reads_existing = False
                 make_safe_to_free(nodes, entries)
         for row in node_rows:
             if row.id not in self.nodes:
@@ -282,7 +298,7 @@ class LiveGraph:
     def _is_first_read(self, row: Node) -> bool:
         """Whether a node that has no row yet is not known to have been made in the recording."""
         is_new_row = row.id not in self.nodes and row.variable is None
-        return is_new_row and not self._places[row.id][2]
+        return is_new_row and not self._origins[row.id].is_seen
 
     def _rename(self, read: set[str]) -> None:
         """Of tensors that have only got another name, nothing else is read."""
@@ -443,9 +459,12 @@ class LiveGraph:
         return rows, infos
 
     def _row(self, columns: Columns, at: int, key: str, keys: Sequence[str], live: Any) -> Node:
-        if key not in self._places:
-            self._places[key] = self._place(live)
-        source, module, is_new, _ = self._places[key]
+        origin = self._origins.get(key)
+        if origin is None:
+            origin = self._origin(live)
+            if self._reads_existing:
+                origin = Origin(number=origin.number)
+            self._origins[key] = origin
         following = tuple(
             [None if e is None else (keys[e[0]], e[1]) for e in columns.next_functions[at]]
         )
@@ -458,12 +477,13 @@ class LiveGraph:
             output_shapes=columns.output_shapes[at],
             state=columns.state[at],
             hooks=columns.hooks[at],
-            hooks_unknown=not (is_new and self._sees_hooks) or key in self._with_hooks_left,
+            hooks_unknown=not (origin.is_seen and self._sees_hooks) or key in self._with_hooks_left,
             attributes=columns.attributes[at],
             arguments=columns.arguments[at],
             formula=columns.formula[at],
-            source=columns.source[at] or source,
-            module=module,
+            source=columns.source[at] or origin.source,
+            module=origin.calls[-1][0] if origin.calls else None,
+            calls=origin.calls,
         )
 
     def _drop_unused_leaves(self, seen: set[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 from gradviz.capture import naming
@@ -18,11 +18,22 @@ class Namespaces:
         frame: Frame of the block, or ``None`` for a cell.
         file: File name of the cell.
         lines: Tells which frames run.
+        function: In place of both: the function that is recorded.
+        space: Variables of the cell, if it does not run yet.
     """
 
-    def __init__(self, frame: FrameType | None, file: str, lines: LineEvents) -> None:
+    def __init__(
+        self,
+        frame: FrameType | None,
+        file: str,
+        lines: LineEvents,
+        function: FunctionType | None = None,
+        space: dict[str, Any] | None = None,
+    ) -> None:
         self._frame = frame
-        self._cell = None if frame is not None else _globals_of(file)
+        self._cell = None if frame is not None else space or _globals_of(file)
+        if function is not None:
+            self._cell = function.__globals__
         self._lines = lines
         self._words: frozenset[str] | None = None
         self._globals: tuple[int, list[str]] = (-1, [])
@@ -46,6 +57,11 @@ class Namespaces:
     def words(self) -> frozenset[str] | None:
         """Names that the recorded code may speak of; ``None`` if its text is not known."""
         return self._lines.words
+
+    @property
+    def rebound(self) -> frozenset[str]:
+        """Variables that the recorded code may bind again, as loops and calls do."""
+        return self._lines.rebound
 
     def names(self) -> list[naming.Named]:
         """Tensors by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 from gradviz.capture.recorder.followed_code import FollowedCode
@@ -34,7 +34,6 @@ class Recorder:
         values: Whether numbers of tensors are read; without, a GPU is never waited for.
         anomaly: Whether torch's anomaly mode is on meanwhile.
         label: What is recorded, for titles.
-        progress: Called with the number of steps now and then.
         budget: How many steps, events and rows are kept as they were; see
             :mod:`gradviz.capture.recorder.kept_steps`.
 
@@ -49,11 +48,10 @@ class Recorder:
         values: bool = True,
         anomaly: bool = False,
         label: str = "",
-        progress: Callable[[int], None] | None = None,
         budget: int = BUDGET,
     ) -> None:
         followed = FollowedCode(into, only)
-        self._options = RunOptions(followed, values, anomaly, label, _checked(budget), progress)
+        self._options = RunOptions(followed, values, anomaly, label, _checked(budget))
         self._signals = DeferredSignals()
         self._run: Run | None = None
         self._problem: BaseException | None = None
@@ -70,7 +68,12 @@ class Recorder:
         return self._problem
 
     def start(
-        self, frame: FrameType | None = None, file: str = "", text: str | None = None
+        self,
+        frame: FrameType | None = None,
+        file: str = "",
+        text: str | None = None,
+        function: FunctionType | None = None,
+        space: dict[str, Any] | None = None,
     ) -> None:
         """Begin to observe this thread.
 
@@ -78,6 +81,8 @@ class Recorder:
             frame: Frame whose following lines are recorded, or ``None``.
             file: File name of the cell whose lines are recorded, in whatever frame they run.
             text: Text of the cell.
+            function: In place of both: the function whose lines are recorded when it is called.
+            space: Variables of the cell, if it does not run yet: it has some.
 
         Raises:
             RecordingError: If another recording runs, or code of this kind cannot be recorded.
@@ -87,20 +92,27 @@ class Recorder:
             self._ended = other.gives_way()
         try:
             with at_work:
-                self._start(frame, file, text)
+                self._start(frame, file, text, function, space)
         except BaseException:
             self._others_go_on()
             raise
         if self.gives_way is not None:
             _giving_way[threading.get_ident()] = self
 
-    def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
+    def _start(
+        self,
+        frame: FrameType | None,
+        file: str,
+        text: str | None,
+        function: FunctionType | None,
+        space: dict[str, Any] | None,
+    ) -> None:
         self._signals.start()
         try:
             if not _active.acquire(blocking=False):
                 raise RecordingError(_NESTED)
             try:
-                run = Run(self._options, frame, file, text, self.left_open)
+                run = Run(self._options, frame, file, text, self.left_open, function, space)
                 run.start()
                 self._run = run
             except BaseException:

@@ -10,6 +10,7 @@ from gradviz.capture.recorder.counted_steps import WrittenStep
 from gradviz.capture.recorder.live_graph import HeldBytes, LiveGraph
 from gradviz.model import Graph, Node, Recording
 from gradviz.model.ids import number_of
+from gradviz.model.progress import counted
 from gradviz.model.recording import Code, RecordingKind, RowChanges, StepRecord
 from gradviz.model.records import ModuleInfo
 
@@ -70,7 +71,7 @@ def _with_bytes(steps: Sequence[StepRecord]) -> list[StepRecord]:
     held = HeldBytes()
     rows: dict[str, Node] = {}
     made = []
-    for step in steps:
+    for step in counted(steps, "steps read", len(steps)):
         for key, row in step.changes.nodes:
             held.replace(rows.get(key), row)
             if row is None:

@@ -364,6 +364,11 @@ class Registry:
             autograd.tag(node, self, number, self._marks, self._gone_nodes.append)
         return number
 
+    @property
+    def node_count(self) -> int:
+        """How many nodes have a number."""
+        return self._nodes
+
     def known_node(self, node: Any) -> str | None:
         """Id of a node that has a number already."""
         if autograd.plan_of(type(node)).is_accumulator:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import linecache
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -17,10 +18,11 @@ from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.line_events import LineEvents
-from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.capture.recorder.live_graph import LiveGraph, Origin
 from gradviz.capture.recorder.loop_variables import LoopVariables
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.backward import BackwardEvents
+from gradviz.capture.recorder.observers.buffer_syncs import BufferSyncs
 from gradviz.capture.recorder.observers.call_events import CallEvents
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
 from gradviz.capture.recorder.observers.custom_functions import CustomFunctions
@@ -39,6 +41,7 @@ from gradviz.capture.recorder.observers.swapped_tensors import SwappedTensors
 from gradviz.capture.recorder.observers.tensor_names import TensorNames
 from gradviz.capture.recorder.observers.unregistered import UnregisteredTensors
 from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
+from gradviz.capture.recorder.own_nodes import OwnNodes
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.recording_builder import build_recording
 from gradviz.capture.recorder.registry import Registry
@@ -47,6 +50,7 @@ from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.tracers.tracer import make_tracer
 from gradviz.model import Recording, RecordingError
 from gradviz.model.events import Note
+from gradviz.model.progress import Work, working
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,6 @@ class RunOptions:
     anomaly: bool
     label: str
     budget: int
-    progress: Callable[[int], None] | None
 
 
 class Run:
@@ -70,6 +73,8 @@ class Run:
         file: File name of the cell.
         text: Text of the cell; ``None`` if it is that of the file.
         left_open: Is called if the frame is left and nobody has stopped the observation.
+        function: In place of frame and file: the function whose lines are recorded.
+        space: Variables of the cell, if it does not run yet.
     """
 
     def __init__(
@@ -79,31 +84,36 @@ class Run:
         file: str,
         text: str | None,
         left_open: Callable[[BaseException | None], object],
+        function: FunctionType | None = None,
+        space: dict[str, Any] | None = None,
     ) -> None:
         self._options = options
         self._exit = ExitStack()
+        self._work = Work("record", is_alone=False)
         self._observers = observers = Observers()
-        self._source = _source(options, frame, file, text)
+        self._source = _source(options, frame, file, text, function)
+        self._frame = frame
         self._lines = lines = LineEvents(self._source, file, options.followed, observers)
         self._tracer = tracer = make_tracer(lines, observers, frame)
         tracer.left_open = left_open
         positions = Positions(lines)
-        self._mode = mode = CallMode(observers, positions, tracer)
-        self._namespaces = namespaces = Namespaces(frame, file, lines)
+        self._namespaces = namespaces = Namespaces(frame, file, lines, function, space)
         registry = Registry(namespaces.names())
+        threads = OtherThreads()
+        own_nodes = OwnNodes(registry, threads)
+        self._mode = mode = CallMode(observers, positions, tracer, own_nodes)
         resting = RestingMode(mode)
         compiled = CompiledCalls(resting, observers)
         self._modules = modules = ModuleCalls(namespaces, compiled)
         self._live_graph = live_graph = LiveGraph(
-            registry, options.values, _Origins(lines, modules)
+            registry, options.values, _Origins(lines, modules, own_nodes)
         )
         self._writer = writer = StepWriter(live_graph, options.budget)
         known = KnownHooks(registry, tracer.role_changed)
-        threads = OtherThreads()
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         modules.unregistered = UnregisteredTensors(registry, writer, lines, graph_reading)
-        functions = CustomFunctions()
-        self._operations = operations = Operations(registry, modules, functions)
+        functions = CustomFunctions(own_nodes)
+        self._operations = operations = Operations(registry, modules, functions, options.values)
         optimizers = OptimizerEvents(registry, writer, graph_reading, positions, resting)
         self._backward_events = backward_events = BackwardEvents(
             live_graph,
@@ -114,11 +124,12 @@ class Run:
             mode,
             tracer,
             observers,
+            own_nodes,
             options.values,
         )
         loop_variables = LoopVariables(lines, namespaces, operations)
         self._line_steps = LineSteps(
-            observers, writer, lines, loop_variables, backward_events, operations, options.progress
+            observers, writer, lines, loop_variables, backward_events, operations, self._work
         )
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads
@@ -139,6 +150,7 @@ class Run:
             compiled,
             modules,
             functions,
+            BufferSyncs(registry, options.values, writer, graph_reading),
             MadeTensors(operations.tensor_keys, writer),
             SwappedTensors(registry, operations, graph_reading, writer),
             self._grad_modes,
@@ -175,6 +187,9 @@ class Run:
             self._writer.add(Note("only", "only= restricts whose lines are steps"))
         self._grad_modes.begin()
         self._writer.step("start", 0, None, 0)
+        if self._frame is not None:
+            self._lines.begin(self._frame)
+            self._frame = None
         enter = self._exit.enter_context
         if self._options.anomaly:
             enter(torch.autograd.set_detect_anomaly(True, check_nan=False))
@@ -198,9 +213,11 @@ class Run:
         except BaseException as failure:
             self._observers.failed(failure)
         try:
-            self._line_steps.end(error, self._graph_reading)
-            recording = self._recording()
-            EARLIER.add(recording, self._live_graph, error)
+            self._work.end()
+            with working("record"):
+                self._line_steps.end(error, self._graph_reading)
+                recording = self._recording()
+                EARLIER.add(recording, self._live_graph, error)
         finally:
             self._observers.stopped()
         problem = self.problem
@@ -221,8 +238,14 @@ class Run:
 
 
 def _source(
-    options: RunOptions, frame: FrameType | None, file: str, text: str | None
+    options: RunOptions,
+    frame: FrameType | None,
+    file: str,
+    text: str | None,
+    function: FunctionType | None,
 ) -> source_text.Source:
+    if function is not None:
+        return source_text.of_body(function.__code__)
     if frame is not None:
         return source_text.of_block(frame)
     if text is None:
@@ -231,22 +254,27 @@ def _source(
 
 
 class _Origins:
-    """Source line and module of a node, from its sequence number (F6.03, F7.01)."""
+    """Where a node comes from, by its sequence number (F6.03, F7.01)."""
 
-    def __init__(self, lines: LineEvents, modules: ModuleCalls) -> None:
+    def __init__(self, lines: LineEvents, modules: ModuleCalls, own_nodes: OwnNodes) -> None:
         self._lines = lines
         self._modules = modules
+        self._own_nodes = own_nodes
         self._first = autograd.sequence_number()
+        self._thread = threading.get_ident()
 
-    def __call__(self, node: Any) -> tuple[str | None, str | None, bool, int | None]:
+    def __call__(self, node: Any) -> Origin:
         number = autograd.sequence_nr(node)
-        if self._lines.is_made_elsewhere(number):
-            return self._lines.text_at(number), None, True, None
-        if number == autograd.NO_SEQUENCE_NR:
-            return None, None, False, None
+        is_own = self._own_nodes.is_needed and self._own_nodes.has(node)
+        if not is_own and self._lines.is_made_elsewhere(number):
+            return Origin(self._lines.text_at(number), is_seen=True)
+        is_here = threading.get_ident() == self._thread
+        is_none_of_here = is_here and number >= autograd.sequence_number()
+        if is_none_of_here or number == autograd.NO_SEQUENCE_NR or not self._own_nodes.has(node):
+            return Origin()
         if number < self._first:
-            return None, None, False, number
-        return self._lines.text_at(number), self._modules.at(number), True, number
+            return Origin(number=number)
+        return Origin(self._lines.text_at(number), self._modules.at(number), True, number)
 
 
 class _Problems(Observer):

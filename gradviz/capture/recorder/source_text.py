@@ -9,9 +9,11 @@ import os
 import re
 import tokenize
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import CodeType, FrameType
+from typing import TypeGuard
 
 from gradviz.model.events import Position
 from gradviz.model.recording import Code
@@ -28,14 +30,19 @@ class Source:
     Args:
         code: What is shown.
         ignored: Lines that are no steps.
+        head: Lines of the recorded ``with``, if its body begins on the last of them.
     """
 
-    def __init__(self, code: Code, ignored: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, code: Code, ignored: frozenset[int] = frozenset(), head: range = range(0)
+    ) -> None:
         self.code = code
         self.ignored = ignored
+        self.head = head
         self._first_of: dict[int, int] = _statements(code)
         self._loop_variables = _loop_variables(code)
         self._returns = _returns(code)
+        self._loops = _loops_of_one_line(code)
         self._lines = code.text.split("\n")
 
     @property
@@ -52,6 +59,12 @@ class Source:
         uses = _Uses()
         uses.visit(tree)
         return {name: place for place, name in enumerate(uses.used)}
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """Variables that the text binds more than once, or that a loop or a call binds."""
+        tree = _parsed(self.code.text)
+        return frozenset() if tree is None else frozenset(_rebound(tree))
 
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
@@ -75,9 +88,10 @@ class Source:
             for line in {position.line, position.end_line}
         )
 
-    def spans_lines(self, line: int) -> bool:
-        """Whether the statement that begins at this line continues on further lines."""
-        return self._first_of.get(line + 1) == line
+    def may_come_again(self, line: int) -> bool:
+        """Whether one run of the statement that begins at this line may come to it several times:
+        it continues on further lines, or is a loop with its body on the line of its head."""
+        return self._first_of.get(line + 1) == line or line in self._loops
 
     def covers(self, line: int) -> bool:
         """Whether a line is part of the text; without a text every line is."""
@@ -117,11 +131,42 @@ def of_block(frame: FrameType) -> Source:
     name = name_of(code)
     found = _block_at(lines, code, frame.f_lineno)
     if found is None:
-        return Source(Code(name, frame.f_lineno, ""), frozenset({frame.f_lineno}))
+        head = range(frame.f_lineno, frame.f_lineno + 1)
+        if {line for _, _, line in code.co_lines() if line} == {*head}:
+            return Source(Code(name, frame.f_lineno, ""), head=head)
+        return Source(Code(name, frame.f_lineno, ""), frozenset(head))
     head, first, last = found
     text = "".join(lines[first - 1 : last])
-    ignored = frozenset(range(head, first)) | {frame.f_lineno}
-    return Source(Code(name, first, text.rstrip("\n")), ignored)
+    return Source(Code(name, first, text.rstrip("\n")), head=head)
+
+
+def of_body(code: CodeType) -> Source:
+    """The body of a function, without its docstring and without a ``return`` that ends it."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except (OSError, TypeError):
+        lines, first = [], code.co_firstlineno
+    text = "".join(lines)
+    tree = _parsed(text)
+    functions = [one for one in (tree.body if tree else ()) if hasattr(one, "args")]
+    if len(functions) != 1:
+        return Source(Code(name_of(code), first or 1, ""))
+    start, end = _body(functions[0], lines)
+    body = "".join(lines[start - 1 : end]).rstrip("\n")
+    return Source(Code(name_of(code), first + start - 1, body))
+
+
+def _body(function: ast.stmt, lines: list[str]) -> tuple[int, int]:
+    """First and last line of what a function does before it returns."""
+    body: list[ast.stmt] = getattr(function, "body", [])
+    if len(body) > 1 and ast.get_docstring(function) is not None:  # type: ignore[arg-type]
+        body = body[1:]
+    start = _first_line(body[0])
+    while start > 2 and lines[start - 2].strip().startswith("#"):
+        start -= 1
+    if len(body) > 1 and isinstance(body[-1], ast.Return):
+        body = body[:-1]
+    return start, body[-1].end_lineno or start
 
 
 def of_code(code: CodeType) -> Source:
@@ -179,7 +224,7 @@ def name_of(code: CodeType) -> str:
     return ": ".join(filter(None, (where or "cell", function)))
 
 
-def _block_at(lines: list[str], code: CodeType, line: int) -> tuple[int, int, int] | None:
+def _block_at(lines: list[str], code: CodeType, line: int) -> tuple[range, int, int] | None:
     """As :func:`_with_block`, for a line of a file; of a function, only that is parsed."""
     before = code.co_firstlineno - 1
     if code.co_name != "<module>":
@@ -190,24 +235,33 @@ def _block_at(lines: list[str], code: CodeType, line: int) -> tuple[int, int, in
         found = _with_block(text, line - before)
         if found is not None:
             head, first, last = found
-            return head + before, first + before, last + before
+            head = range(head.start + before, head.stop + before)
+            return head, first + before, last + before
     return _with_block("".join(lines), line)
 
 
 @lru_cache(maxsize=8)
-def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
-    """Line of the ``with``, and first and last line of its body."""
+def _with_block(text: str, line: int) -> tuple[range, int, int] | None:
+    """Lines of the head of a ``with`` that its body shares, and first and last line of both.
+
+    Of a body on lines of its own it is these lines.
+    """
     tree = _parsed(text)
     if tree is None:
         return None
-    best: tuple[int, int, int] | None = None
+    best: ast.With | ast.AsyncWith | None = None
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.AsyncWith)):
-            first, last = _first_line(node.body[0]), node.body[-1].end_lineno or node.lineno
-            is_head = node.lineno <= line < max(first, node.lineno + 1)
-            if is_head and (best is None or node.lineno > best[0]):
-                best = node.lineno, first, last
-    return best
+            is_head = node.lineno <= line < max(_first_line(node.body[0]), node.lineno + 1)
+            if is_head and (best is None or node.lineno > best.lineno):
+                best = node
+    if best is None:
+        return None
+    inside, last = best.body[0], best.body[-1].end_lineno or best.lineno
+    body = _first_line(inside)
+    before = _plain(text).split("\n")[inside.lineno - 1].encode()[: inside.col_offset]
+    head = range(best.lineno, body + 1) if before.strip() else range(0)
+    return head, head.start or body, last
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -246,6 +300,31 @@ def _loop_variables(code: Code) -> dict[int, tuple[str, ...]]:
                      and isinstance(one.ctx, ast.Store))  # fmt: skip
             found[node.lineno + code.first_line - 1] = tuple(names)
     return found
+
+
+def _loops_of_one_line(code: Code) -> frozenset[int]:
+    tree = _parsed(code.text)
+    nodes = () if tree is None else ast.walk(tree)
+    loops = (node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While)))
+    lines = (node.lineno for node in loops if node.body[0].lineno == node.lineno)
+    return frozenset(line + code.first_line - 1 for line in lines)
+
+
+def _rebound(tree: ast.Module) -> Iterator[str]:
+    seen: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.comprehension)):
+            yield from (one.id for one in ast.walk(node) if _binds(one))
+        elif _binds(node):
+            if node.id in seen:
+                yield node.id
+            seen.add(node.id)
+
+
+def _binds(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _returns(code: Code) -> frozenset[int]:
@@ -294,16 +373,21 @@ class _Uses(ast.NodeVisitor):
 
 
 def _parsed(text: str) -> ast.Module | None:
-    # Blank lines keep the numbers.
-    plain = "\n".join("" if _IPYTHONS.match(line) else line for line in text.split("\n"))
+    plain = _plain(text)
     for _ in range(2):
         try:
-            return ast.parse(_undented(plain))
+            return ast.parse(plain)
         except SystemError:  # Python 3.11 may fail so when a destructor runs meanwhile
             continue
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             break
     return None
+
+
+def _plain(text: str) -> str:
+    """Text as it is parsed: without IPython's lines, for which blank ones keep the numbers."""
+    lines = text.split("\n")
+    return _undented("\n".join("" if _IPYTHONS.match(line) else line for line in lines))
 
 
 def _undented(text: str) -> str:

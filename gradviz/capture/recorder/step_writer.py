@@ -18,6 +18,7 @@ from gradviz.capture.recorder.kept_steps import KeptSteps
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.tensor_keys import TensorKeys
 from gradviz.model.events import Event, LoopVariable
+from gradviz.model.progress import counted
 from gradviz.model.recording import StepKind, StepRecord
 from gradviz.model.step_numbers import depth_of
 
@@ -106,9 +107,10 @@ class StepWriter:
     def made(self, tensor_keys: TensorKeys) -> list[WrittenStep]:
         """The steps that are kept, and those that stand for others, with final keys of tensors."""
         self._keep_waiting()
+        steps = self._kept.steps()
         return [
             WrittenStep(tensor_keys.settled(step.record), step.allocated)
-            for step in self._kept.steps()
+            for step in counted(steps, "steps written", len(steps))
         ]
 
     def step(

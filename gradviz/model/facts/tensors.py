@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from gradviz.model.devices import is_shared_out
 from gradviz.model.facts.common import (
     device_fact,
     dtype_fact,
@@ -41,6 +42,8 @@ TensorKey: TypeAlias = Literal[
     "sharing",
 ]
 
+_SHARED_OUT: Final = "values not read: each process has a part, to_local() gives that of this one"
+"""Of a DTensor."""
 MOST_ALIASES: Final = 4
 """Other names of a tensor that are listed; a count stands for more."""
 FLAGS: Final[tuple[TensorKey, ...]] = (
@@ -136,6 +139,8 @@ def _version(info: TensorInfo, around: Surroundings) -> Fact:
 def _values(info: TensorInfo, around: Surroundings) -> Fact:
     if info.is_unread:
         return Fact("values", None, UNREAD, UNREAD, f"values {UNREAD}")
+    if info.values is None and is_shared_out(info.device):
+        return Fact("values", None, _SHARED_OUT, "values not read", _SHARED_OUT)
     if info.values is None:
         return Fact("values")
     words = numbers(info.values, info.shape)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from gradviz.model.columns import ColumnsOf
 from gradviz.model.long_text import joined
 from gradviz.model.records import ModuleInfo, Node, SavedTensor, TensorInfo
+from gradviz.model.serialization.formats import GRAPH
 from gradviz.model.serialization.reader import (
     DamagedError,
     Read,
@@ -23,7 +24,6 @@ from gradviz.model.serialization.reader import (
 from gradviz.model.serialization.references import check_graph, check_node
 from gradviz.model.source_line import SourceLine
 
-FORMAT: Final = "gradviz graph 1"
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -38,6 +38,7 @@ class GraphDocument:
     tensors: tuple[TensorInfo, ...]
     modules: tuple[ModuleInfo, ...] = ()
     order: tuple[str, ...] | None = None
+    values_left_out: bool = False
 
 
 def write(
@@ -47,6 +48,7 @@ def write(
     device: str | None,
     modules: Sequence[ModuleInfo] = (),
     order: Sequence[str] | None = None,
+    values_left_out: bool = False,
 ) -> str:
     """The document of a graph; fields with their default value are left out.
 
@@ -57,8 +59,15 @@ def write(
         device: The one device all tensors are on; it is then named in the header only.
         modules: The modules that have some of the tensors.
         order: Ids of the nodes as the forward made them; ``None`` if that follows from the edges.
+        values_left_out: Whether numbers were taken out.
     """
-    header = {"format": FORMAT, "device": device, "roots": [list(root) for root in roots]}
+    header: dict[str, Any] = {
+        "format": GRAPH.name,
+        "device": device,
+        "roots": [list(root) for root in roots],
+    }
+    if values_left_out:
+        header["values_left_out"] = True
     lists: dict[str, Iterable[Any]] = {"nodes": nodes, "tensors": tensors}
     if modules:
         lists["modules"] = modules
@@ -91,7 +100,7 @@ def read(text: str) -> GraphDocument:
         ValueError: If the text is not JSON, not a document of this format, or holds what the
             format does not allow; the message has the place.
     """
-    document = parse(text, FORMAT, "graph.to_json()")
+    document = parse(text, GRAPH)
     read_node, read_tensor = row_readers(device_of(document))
     rows = {"nodes": _nodes_reader(read_node), "tensors": items_reader(read_tensor)}
     found: GraphDocument = object_reader(GraphDocument, **rows)(document)
@@ -103,7 +112,7 @@ def _nodes_reader(read_node: Read) -> Read:
     def read_nodes(value: Any) -> ColumnsOf:
         found = ColumnsOf()
         before = -1
-        for i, node in enumerate(each(read_node, value)):
+        for i, node in enumerate(each(read_node, value, "nodes read")):
             before = check_node(node, before, f"[{i}]")
             found.add(node)
         return found

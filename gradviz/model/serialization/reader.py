@@ -15,6 +15,9 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from gradviz.model import progress
+from gradviz.model.serialization.formats import Format, refusal
+
 Read: TypeAlias = Callable[[Any], Any]
 _LARGEST: Final = 1 << 64
 """Numbers of a tensor and of its memory are smaller."""
@@ -62,13 +65,12 @@ _NAMES: Final = {"Number": Scalar, "Attribute": Scalars}
 """Annotations that are text at run time, because the second contains itself."""
 
 
-def parse(text: str, form: str, writer: str) -> dict[str, Any]:
+def parse(text: str, form: Format) -> dict[str, Any]:
     """The JSON object of a document.
 
     Args:
         text: The document.
         form: What its ``"format"`` must be.
-        writer: The call that writes such a document, for errors.
 
     Raises:
         ValueError: If the text is not JSON, or a document of another format.
@@ -77,16 +79,18 @@ def parse(text: str, form: str, writer: str) -> dict[str, Any]:
         document = _split(text) or json.loads(text)
     except RecursionError:
         raise ValueError(
-            f"this is no JSON that {writer} wrote: it is nested too deeply to be read"
+            f"this is no JSON that {form.writer} wrote: it is nested too deeply to be read"
         ) from None
     except ValueError as error:  # also for a number of more than 4300 digits
         raise ValueError(
-            f"this is not JSON: {error}. The text may be cut off; {writer} writes a whole one"
+            f"this is not JSON: {error}. The text may be cut off; {form.writer} writes a whole one"
         ) from None
-    if not isinstance(document, dict) or document.get("format") != form:
+    if not isinstance(document, dict) or document.get("format") != form.name:
         found = document.get("format") if isinstance(document, dict) else document
         raise ValueError(
-            f"this is not a {form!r} document; {writer} writes one. Its format is {_shown(found)}"
+            refusal(found, form)
+            or f"this is not a {form.name!r} document; {form.writer} writes one. "
+            f"Its format is {_shown(found)}"
         )
     return document
 
@@ -160,6 +164,8 @@ def _list(text: str, at: int) -> tuple[Any, int]:
         count += 1
         if count <= _SHORT:
             items.append(item)
+        elif count % progress.STRIDE == 0:
+            progress.at("items found", count)
         at = _after(text, at)
         if text[at] == "]":
             return (items if count <= _SHORT else Rows(text, start, count)), at + 1
@@ -239,25 +245,28 @@ def _unknown(name: str) -> Any:
     raise DamagedError(f"has {_shown(name)}, which the format does not know")
 
 
-def items_reader(read_item: Read) -> Read:
+def items_reader(read_item: Read, what: str = "") -> Read:
     """A function that reads a tuple from a list.
 
     Args:
         read_item: Reads one of its items.
+        what: As for :func:`each`.
     """
-    return lambda value: tuple(each(read_item, value))
+    return lambda value: tuple(each(read_item, value, what))
 
 
-def each(read_item: Read, value: Any) -> Iterator[Any]:
+def each(read_item: Read, value: Any, what: str = "") -> Iterator[Any]:
     """The items of a list, read one after the other.
 
     Args:
         read_item: Reads one of them.
         value: The list.
+        what: What is counted of a list that may be long: ``"nodes read"``.
     """
     if type(value) is not list and type(value) is not Rows:
         raise _not(value, "a list")
-    for at, item in enumerate(value):
+    items = progress.counted(value, what, len(value)) if what else value
+    for at, item in enumerate(items):
         try:
             yield read_item(item)
         except DamagedError as error:

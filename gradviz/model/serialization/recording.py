@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from gradviz.model.events import EVENTS, Event
+from gradviz.model.progress import counted
 from gradviz.model.recording import (
     Code,
     Recording,
@@ -16,6 +17,7 @@ from gradviz.model.recording import (
     StepRecord,
 )
 from gradviz.model.records import ModuleInfo, Node, TensorInfo
+from gradviz.model.serialization.formats import RECORDING
 from gradviz.model.serialization.graph import device_of, row_readers, sparse, without_device
 from gradviz.model.serialization.reader import (
     DamagedError,
@@ -27,8 +29,6 @@ from gradviz.model.serialization.reader import (
     row_reader,
 )
 from gradviz.model.serialization.references import check_recording
-
-FORMAT: Final = "gradviz recording 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,20 @@ class RecordingDocument:
     kind: RecordingKind = "whole"
     modules: tuple[ModuleInfo, ...] = ()
     order: tuple[str, ...] | None = None
+    values_left_out: bool = False
 
 
 def write(recording: Recording) -> str:
     """The document of a recording; fields with their default value are left out."""
-    device = recording.device
+    device, steps = recording.device, recording.records
     document = {
-        "format": FORMAT,
+        "format": RECORDING.name,
         "label": recording.label,
         **({} if recording.kind == "whole" else {"kind": recording.kind}),
         "device": device,
+        **({"values_left_out": True} if recording.values_left_out else {}),
         "codes": [sparse(code) for code in recording.codes],
-        "steps": [_step(step, device) for step in recording.records],
+        "steps": [_step(step, device) for step in counted(steps, "steps written", len(steps))],
         **({"modules": [sparse(one) for one in recording.modules]} if recording.modules else {}),
         **({} if recording.order is None else {"order": list(recording.order)}),
     }
@@ -106,7 +108,7 @@ def read(text: str) -> Recording:
         ValueError: If the text is not JSON, not a document of this format, or holds what the
             format does not allow; the message has the place.
     """
-    document = parse(text, FORMAT, "recording.to_json()")
+    document = parse(text, RECORDING)
     device = device_of(document)
     read_node, read_tensor = (
         items_reader(row_reader((reader(str), optional(read)))) for read in row_readers(device)
@@ -114,12 +116,13 @@ def read(text: str) -> Recording:
     read_step = object_reader(
         StepDocument, events=items_reader(_read_event), nodes=read_node, tensors=read_tensor
     )
-    read_document = object_reader(RecordingDocument, steps=items_reader(read_step))
+    read_document = object_reader(RecordingDocument, steps=items_reader(read_step, "steps read"))
     found: RecordingDocument = read_document(document)
     records = [step.record() for step in found.steps]
     check_recording(records, found.modules, found.order)
     return Recording(
-        *(records, found.codes, device, found.label, found.kind, found.modules, found.order)
+        *(records, found.codes, device, found.label, found.kind, found.modules, found.order),
+        values_left_out=found.values_left_out,
     )
 
 

@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Final, TypeAlias
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.folding import FoldedSteps, Folding
 from gradviz.model.highlights import Highlight
+from gradviz.model.progress import counted
 from gradviz.model.recording import Recording
 from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
-from gradviz.view.animation.folded_drawings import FoldedUnplaced
-from gradviz.view.animation.step_drawings import LinkLook, Variants
+from gradviz.view.animation.folded_drawings import FoldedUnplaced, link_key
+from gradviz.view.animation.step_drawings import LinkKey, LinkLook, Variants
 from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.element import Element, Value, style, svg, write, write_lines
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.composition import Composed, Frame, compose
-from gradviz.view.graph.fold_header import HEADER, header_width
-from gradviz.view.graph.folded import fitted, placed_link
+from gradviz.view.graph.fold_header import HEADER, fitting, header_width
+from gradviz.view.graph.folded import boxes_of, fitted, placed_link
 from gradviz.view.graph.geometry import CardFrame, measure, together
 from gradviz.view.graph.inside_layout import (
     DrawnInside,
@@ -38,6 +40,9 @@ from gradviz.view.graph.layout import Point
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import css
 from gradviz.view.text import px
+
+ALL_DENSITIES: Final = 600
+"""Nodes of a recording up to which it has the densities of the boxes that it opens with."""
 
 
 class FoldedAnimation(StepPictures):
@@ -61,20 +66,19 @@ class FoldedAnimation(StepPictures):
         self._folded, self._options = unplaced, options
         self.folding: Folding = unplaced.folding
         """Which folds are open in the pictures of steps."""
-        self._cards = unplaced.cards[density]
+        self._cards, self._scenes = unplaced.cards[density], unplaced.scenes[density]
         self._known_frames = unplaced.frames
         self._frames: dict[str, list[CardFrame]] = {}
         """Of each card the frames of its variants."""
-        self.insides: dict[str, DrawnInside] = {
-            key: placed(self._roomy(key, scene), options, self._measured)
-            for key, scene in unplaced.scenes[density].items()
-        }
-        """The inside of each fold, as large as at any step."""
-        self.elements = dict(self._looks())
-        self._change()
-        self._explain(explained(recording))
+        self._insides: dict[str, DrawnInside] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
+        """The elements of each inside that is drawn."""
+        self.carried: tuple[str, ...] = tuple(self._scenes)
+        """The folds whose insides the browser gets with the document."""
         self._all_looks, self._all_changes = self.elements, self.changes
-        """Those of the elements of all insides: cards at 0, 0, of links their classes."""
+        """Those of the elements of the insides that are drawn: cards at 0, 0, of links their
+        classes."""
+        self._explain(explained(recording))
         self._shown = self.composed(self.folding)
 
     def open(self, folding: Folding) -> None:
@@ -92,26 +96,60 @@ class FoldedAnimation(StepPictures):
         ids = folding.opening.ids
         root = folding.tree.root.id
         start = root if root in ids else BOX
-        known = {key for key in ids if key in self.insides}
-        return compose(start, known, self.insides.__getitem__, self.direction)
+        known = {key for key in ids if key in self._scenes}
+        return compose(start, known, self.inside, self.direction)
+
+    def inside(self, fold_id: str) -> DrawnInside:
+        """The inside of a fold, as large as at any step; drawn when it is first asked for."""
+        if fold_id not in self._insides:
+            scene = self._roomy(fold_id, self._scenes[fold_id])
+            self._insides[fold_id] = placed(scene, self._options, self._measured)
+            looks = dict(self._looks(fold_id))
+            self._keys[fold_id] = tuple(looks)
+            self._all_looks.update(looks)
+            self._change(fold_id)
+        return self._insides[fold_id]
+
+    def pieces_of(self, fold_ids: Iterable[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The variants of the elements of some insides as text, in pieces; densities share what is
+        equal."""
+        return {
+            key: tuple(map(self._folded.written, self._all_looks[key]))
+            for key in self._keys_of(fold_ids)
+        }
+
+    def changes_of(self, fold_ids: Iterable[str]) -> Iterator[dict[str, int]]:
+        """Per step, of the elements of some insides those whose variant changes."""
+        keys = frozenset(self._keys_of(fold_ids))
+        for change in self._all_changes:
+            yield {key: number for key, number in change.items() if key in keys}
+
+    def _keys_of(self, fold_ids: Iterable[str]) -> Iterator[str]:
+        for fold_id in fold_ids:
+            self.inside(fold_id)
+            yield from self._keys[fold_id]
+
+    def carry(self, fold_ids: Sequence[str]) -> None:
+        """Choose the folds whose insides the browser gets with the document."""
+        self.carried = tuple(fold_ids)
+        for name in ("pieces", "browser_looks", "browser_changes"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def pieces(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """The variants of each element as text, in pieces; densities share what is equal."""
-        return {
-            key: tuple(self._folded.written(look) for look in looks)
-            for key, looks in self._all_looks.items()
-        }
+        """The variants of each element that the browser gets with the document."""
+        carried = counted(self.carried, "folds laid out", len(self.carried), 1)
+        return self.pieces_of(carried)
 
-    @property
+    @cached_property
     def browser_looks(self) -> Mapping[str, tuple[Element | None, ...]]:
-        """The variants of the elements of all insides."""
-        return self._all_looks
+        """The variants of the elements that the browser gets with the document."""
+        return {key: self._all_looks[key] for key in self._keys_of(self.carried)}
 
-    @property
+    @cached_property
     def browser_changes(self) -> Sequence[Mapping[str, int]]:
-        """Per step, of the elements of all insides those whose variant changes."""
-        return self._all_changes
+        """Per step, of these elements those whose variant changes."""
+        return list(self.changes_of(self.carried))
 
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
         """The complete picture of one step, with the folds open that are open at first."""
@@ -169,11 +207,11 @@ class FoldedAnimation(StepPictures):
         # A link goes on to the card, under a pill that is there at some steps.
         return min(frames, key=lambda frame: sum(bool(one.label) for one in frame.card.outputs))
 
-    def _looks(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
-        for key, links in self._folded.links.items():
+    def _looks(self, fold_id: str) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
+        for key, links in self._links_in(fold_id):
             yield f"gv-{key.key}", (*(_link_look(look, key.is_edge) for look in links.looks), None)
         known, blocks = self._folded.drawn, self._folded.blocks
-        for own_id, cards in self._cards.items():
+        for own_id, cards in self._cards_in(fold_id):
             if not cards.looks:
                 yield f"gv-{own_id}", (None,)
                 continue
@@ -183,23 +221,36 @@ class FoldedAnimation(StepPictures):
                     card_svg.card(one, (0.0, 0.0), self.direction, blocks) for one in frames
                 )
             yield f"gv-{own_id}", (*known[drawn_as], None)
-        yield from self._folded.drawn_headers.items()
+        if fold_id in self._folded.heads:
+            yield f"gv-header-{fold_id}", self._folded.drawn_header(fold_id)
 
-    def _change(self) -> None:
-        variants: dict[str, Variants[LinkLook] | Variants[Card] | Variants[str]] = {
-            **{f"gv-{key.key}": links for key, links in self._folded.links.items()},
-            **{f"gv-{key}": cards for key, cards in self._cards.items()},
-            **{f"gv-header-{key}": heads for key, heads in self._folded.heads.items()},
+    def _links_in(self, fold_id: str) -> Iterator[tuple[LinkKey, Variants[LinkLook]]]:
+        keys = map(link_key, self._scenes[fold_id].wires)
+        return ((key, self._folded.links[key]) for key in keys)
+
+    def _cards_in(self, fold_id: str) -> Iterator[tuple[str, Variants[Card]]]:
+        return ((card.id, self._cards[card.id]) for card in self._scenes[fold_id].cards)
+
+    def _change(self, fold_id: str) -> None:
+        heads = self._folded.heads.get(fold_id)
+        variants: dict[str, _AnyVariants] = {
+            **{f"gv-{key.key}": links for key, links in self._links_in(fold_id)},
+            **{f"gv-{key}": cards for key, cards in self._cards_in(fold_id)},
+            **({f"gv-header-{fold_id}": heads} if heads else {}),
         }
         for key, one in variants.items():
-            if self.changes:
-                self.changes[0][key] = len(one.looks)
+            if self._all_changes:
+                self._all_changes[0][key] = len(one.looks)
             for step, look in one.changes:
                 number = len(one.looks) if look is None else one.looks[look]  # type: ignore[index]
-                self.changes[step][key] = number
+                self._all_changes[step][key] = number
 
     def _explain(self, groups: Mapping[int, Iterable[Explanation]]) -> None:
         """Mark what explanations point at, and the folds that it is in."""
+        if not groups:
+            return
+        for fold_id in self._scenes:
+            self.inside(fold_id)
         leaves = self._folded.recording.graph.leaf_nodes
         for step, group in groups.items():
             drawn = {
@@ -242,7 +293,8 @@ class FoldedAnimation(StepPictures):
             "role": "group",
             "transform": f"translate({px(frame.x)} {px(frame.y)})",
         }
-        return Element("g", attributes, (Element("rect", outline), Element("rect", bar), look))
+        facts = look.holding(fitting(look.inside, frame.width))
+        return Element("g", attributes, (Element("rect", outline), Element("rect", bar), facts))
 
     def _link(
         self, link: PlacedLink, look: Element | None, own_id: str, open_ids: set[str]
@@ -251,6 +303,9 @@ class FoldedAnimation(StepPictures):
             return None
         drawn = placed_link(link, self.direction, own_id, open_ids)
         return drawn.changed({"class": look.text("class")})
+
+
+_AnyVariants: TypeAlias = Variants[LinkLook] | Variants[Card] | Variants[tuple[str, ...]]
 
 
 def _own_id(link: PlacedLink) -> str:
@@ -279,10 +334,8 @@ class FoldedAnimations:
     def __init__(self, recording: Recording, steps: FoldedSteps, options: DrawOptions) -> None:
         self.opening: Density = "compact" if options.density == "auto" else options.density
         """The density in which the player opens."""
-        densities: tuple[Density, ...] = (
-            self.opening,
-            *(d for d in options.densities_of(len(recording.graph)) if d != self.opening),
-        )
+        offered = densities_of(options, len(recording.graph), boxes_of(steps.folding))
+        densities = (self.opening, *(d for d in offered if d != self.opening))
         self.unplaced = FoldedUnplaced(recording, steps, options, densities)
         self.made: dict[Density, FoldedAnimation] = {
             density: FoldedAnimation(recording, self.unplaced, options, density)
@@ -291,11 +344,31 @@ class FoldedAnimations:
         first = self.made[self.opening]
         folding = steps.folding
         if folding.is_automatic:
-            folding = fitted(folding, lambda one: _size(first.composed(one)))
+            folding = fitted(folding, first.composed)
         self.folding = self._around_marks(folding, first)
         """Which folds are open at first."""
         for one in self.made.values():
             one.open(self.folding)
+
+    def bytes_of(self, fold_id: str) -> int:
+        """How large an inside is in all densities, with the variants of its elements, about."""
+        texts = (
+            "".join(look)
+            for one in self.made.values()
+            for looks in one.pieces_of([fold_id]).values()
+            for look in looks
+        )
+        return sum(map(len, texts))
+
+    def carry(self, fold_ids: Sequence[str]) -> None:
+        """Choose the folds whose insides the browser gets with the document."""
+        for one in self.made.values():
+            one.carry(fold_ids)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The folds whose insides the browser gets with the document."""
+        return self.made[self.opening].carried
 
     def _around_marks(self, folding: Folding, animation: FoldedAnimation) -> Folding:
         """What explanations point at is to be seen."""
@@ -307,5 +380,19 @@ class FoldedAnimations:
         return folding
 
 
-def _size(composed: Composed) -> Point:
-    return composed.width, composed.height
+def densities_of(options: DrawOptions, nodes: int, boxes: int) -> tuple[Density, ...]:
+    """The densities of a folded recording: those of a picture with the boxes that it opens with;
+    of a very large one, each of whose steps is drawn in each density, those of its size.
+
+    Args:
+        options: How it is drawn.
+        nodes: Nodes of its graph.
+        boxes: Boxes that it opens with.
+
+    Examples:
+        >>> densities_of(DrawOptions(), nodes=400, boxes=12)
+        ('compact', 'normal', 'full')
+        >>> densities_of(DrawOptions(), nodes=1000, boxes=12)
+        ('compact', 'full')
+    """
+    return options.densities_of(boxes if nodes <= ALL_DENSITIES else nodes)

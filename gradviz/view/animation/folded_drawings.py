@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from gradviz.model.fold import Fold, FoldTotals, Value
@@ -26,7 +26,7 @@ from gradviz.view.animation.step_drawings import (
 from gradviz.view.animation.step_items import StepItemsWriter
 from gradviz.view.element import Element, write_pieces
 from gradviz.view.fold_facts import FoldFacts
-from gradviz.view.fold_words import title
+from gradviz.view.fold_words import is_of_loop, title
 from gradviz.view.graph.card_parts import Card, Density, Line, Port, Status
 from gradviz.view.graph.card_svg import DrawnBlocks
 from gradviz.view.graph.drawing import OUTSIDE, DrawnLink
@@ -118,7 +118,7 @@ class StepFoldCards(FoldCards):
     def _lines(self, fold: Fold) -> Iterator[Line]:
         words = self.words
         yield Line(words.counts(fold), "gv-muted")
-        facts = (words.parameters(fold), words.gradients(fold))
+        facts = (words.elements(fold), words.gradients(fold))
         if line := formatting.join(facts):
             yield Line(line, "gv-muted")
 
@@ -138,6 +138,7 @@ class StepFoldFacts(RecordedFacts):
         folding: The folds, with their totals at the step.
         graph_index: The graph at the step.
         done: How many nodes of each fold have run in this backward.
+        running: Folds in which a node runs at the step.
         known: Folds of which nodes have existed.
         labels: What folds are called.
     """
@@ -147,11 +148,13 @@ class StepFoldFacts(RecordedFacts):
         folding: Folding,
         graph_index: GraphIndex,
         done: Mapping[str, int],
+        running: Collection[str],
         known: set[str],
         labels: dict[str, str],
     ) -> None:
         super().__init__(folding, graph_index)
-        self._done, self._known, self._labels = done, known, labels
+        self._done, self._running = done, running
+        self._known, self._labels = known, labels
 
     def label(self, fold: Fold) -> str:
         """What it is called, seen from the fold that it is in."""
@@ -164,23 +167,24 @@ class StepFoldFacts(RecordedFacts):
         totals = self._folding.totals[fold.id]
         return bool(totals.nodes or (fold.kind == "leaves" and totals.leaves))
 
-    def counts(self, fold: Fold) -> str:
+    def facts(self, fold: Fold) -> tuple[str, ...]:
         """Nodes and saved bytes at the step, and how many of them have run."""
         totals = self._folding.totals[fold.id]
         if not self.is_made(fold):
             all_nodes = formatting.plural(fold.nodes, "node")
             state = "gone" if fold.id in self._known else "not made yet"
-            return formatting.join((all_nodes, state))
+            return all_nodes, state
         if fold.kind == "leaves":
-            return super().counts(fold)
+            return super().facts(fold)
         nodes = formatting.plural(totals.nodes, "node")
         if totals.nodes < fold.nodes:
             nodes = f"{totals.nodes:,} of {formatting.plural(fold.nodes, 'node')}"
-        elif fold.times > 1 and fold.equal and fold.nodes % fold.times == 0:
-            nodes = f"{formatting.plural(fold.nodes // fold.times, 'node')} each"
         done = self._done.get(fold.id, 0)
+        if fold.id in self._running:
+            here = f"ran node {done:,} of {totals.nodes:,}"
+            return (here, *filter(None, self.memory(totals)))
         ran = f"{done:,} ran" if 0 < done < totals.nodes else ""
-        return formatting.join(filter(None, (nodes, ran, *self.memory(totals))))
+        return tuple(filter(None, (nodes, ran, *self.memory(totals))))
 
 
 @dataclass(slots=True)
@@ -244,7 +248,7 @@ class FoldedUnplaced(UnplacedDrawing):
             for fold in tree
             for place in fold.places
         }
-        self.heads: dict[str, Variants[str]] = {key: Variants() for key in self.shown}
+        self.heads: dict[str, Variants[tuple[str, ...]]] = {key: Variants() for key in self.shown}
         """What the header of each open fold says of it."""
         self.frames: dict[tuple[int, int], list[CardFrame]] = {}
         """Frames of the variants of a card, by the ``id()`` of these and its place on the longest
@@ -252,6 +256,7 @@ class FoldedUnplaced(UnplacedDrawing):
         self.drawn: dict[int, tuple[Element, ...]] = {}
         """The elements of cards, by the ``id()`` of their frames."""
         self.blocks: DrawnBlocks = {}
+        self._drawn_headers: dict[str, tuple[Element | None, ...]] = {}
         self._written: dict[int, tuple[Element, tuple[str, ...]]] = {}
         self._written_parts: dict[int, str] = {}
         self._labels: dict[str, str] = {}
@@ -264,6 +269,10 @@ class FoldedUnplaced(UnplacedDrawing):
         self._references: dict[str, tuple[str, str]] = {}
         for density in densities:
             self._put_scenes(density)
+        self.turns: list[str] = []
+        """Per step the turn of an outermost loop in which something was last made or run, by its
+        fold; before that the first one, ``""`` if there is none."""
+        self._of_loops = {one.id for one in tree if is_of_loop(tree, one)}
         self._some_cards = next(iter(self.cards.values()))
         self.summaries, self.step_items = [], []
         self._writer = StepItemsWriter()
@@ -283,16 +292,14 @@ class FoldedUnplaced(UnplacedDrawing):
         """What a fold is called."""
         return self.words.label(self.folding.tree[fold_id])
 
-    @cached_property
-    def drawn_headers(self) -> dict[str, tuple[Element | None, ...]]:
-        """What the header of each open fold says, by the id of its element."""
-        found: dict[str, tuple[Element | None, ...]] = {}
-        for fold_id, heads in self.heads.items():
-            own_id, label = f"gv-header-{fold_id}", self.label(fold_id)
-            attributes = {"id": own_id, "class": "gv-facts"}
+    def drawn_header(self, fold_id: str) -> tuple[Element | None, ...]:
+        """What the header of an open fold says, in each of its variants."""
+        if fold_id not in self._drawn_headers:
+            attributes = {"id": f"gv-header-{fold_id}", "class": "gv-facts"}
+            label, heads = self.label(fold_id), self.heads[fold_id]
             drawn = (Element("g", attributes, header(label, words)) for words in heads.looks)
-            found[own_id] = (*drawn, None)
-        return found
+            self._drawn_headers[fold_id] = (*drawn, None)
+        return self._drawn_headers[fold_id]
 
     def written(self, look: Element | None) -> tuple[str, ...]:
         """An element as text in pieces; nothing if it does not exist."""
@@ -332,8 +339,7 @@ class FoldedUnplaced(UnplacedDrawing):
         self.cards[density] = made
 
     def _put_wire(self, wire: DrawnLink) -> None:
-        own_id = link_id(wire)
-        key = LinkKey(wire.source, wire.target, 0 if wire.is_edge else None, 0, 0, own_id)
+        key = link_key(wire)
         if key in self.links:
             return
         self.links[key] = Variants()
@@ -395,7 +401,21 @@ class FoldedUnplaced(UnplacedDrawing):
         }
         now.fresh = {fold_id for key in homes for fold_id in self.around.get(key, ())}
         changed |= now.fresh
+        running = (node for node in touched if progress.nodes.get(node) in ("now", "raised"))
+        self._put_turn(homes or running)
         self._put_folds(step, step_index, changed)
+
+    def _put_turn(self, nodes: Iterable[str]) -> None:
+        """The turn of the nodes that a step has made or run; of several turns the last one."""
+        tree, found = self.folding.tree, dict[str, None]()
+        for node in nodes:
+            around = (one for one in self.around.get(node, ()) if one in self._of_loops)
+            found |= dict.fromkeys(islice(around, 1))
+        before = self.turns[-1] if self.turns else ""
+        now = max(found, key=lambda one: tree[one].first, default=before)
+        if now and not before:
+            self.turns = [now] * len(self.turns)
+        self.turns.append(now)
 
     def _put_folds(self, step: Step, step_index: StepIndex, changed: set[str]) -> None:
         """The cards and headers of the folds that a step changes."""
@@ -404,7 +424,8 @@ class FoldedUnplaced(UnplacedDrawing):
             counts = now.counts[fold_id]
             now.done[fold_id] = sum(counts[one] for one in ("done", "now", "raised"))
         folding = replace(self.folding, totals=now.totals)
-        words = StepFoldFacts(folding, step_index, now.done, now.known, self._labels)
+        running = [fold_id for fold_id in changed if now.counts[fold_id]["now"]]
+        words = StepFoldFacts(folding, step_index, now.done, running, now.known, self._labels)
         draw = {
             density: FoldCards(folding, step_index, self._contents[density], words)
             for density in self.cards
@@ -422,7 +443,7 @@ class FoldedUnplaced(UnplacedDrawing):
                         step.index, self._views_card(fold, draw[density], density, words)
                     )
             if fold_id in self.heads:
-                self.heads[fold_id].put(step.index, words.counts(fold))
+                self.heads[fold_id].put(step.index, words.facts(fold))
         now.known |= {one for one in changed if now.totals[one].nodes}
 
     def _put_box(
@@ -503,6 +524,7 @@ class FoldedUnplaced(UnplacedDrawing):
                 made[own_id] = reference_variants(made[tensor], head, leaving)
 
 
-def link_id(wire: DrawnLink) -> str:
-    """The id of a link, also of one to a tensor outside the graph."""
-    return wire.key or f"{wire.source}.{wire.target}"
+def link_key(wire: DrawnLink) -> LinkKey:
+    """What a link is, also one to a tensor outside the graph."""
+    own_id = wire.key or f"{wire.source}.{wire.target}"
+    return LinkKey(wire.source, wire.target, 0 if wire.is_edge else None, 0, 0, own_id)

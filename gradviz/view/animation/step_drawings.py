@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
+from gradviz.model.progress import counted
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node
 from gradviz.view import aria
@@ -169,7 +170,8 @@ class UnplacedDrawing:
 
     def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
         progress, fresh = BackwardProgress(recording), FreshItems(recording)
-        for step, step_index, touched in step_indexes(recording, self._focus, self._limit):
+        steps = step_indexes(recording, self._focus, self._limit)
+        for step, step_index, touched in counted(steps, "steps drawn", len(recording.records), 1):
             moved, flowing = progress.advance(step.index)
             if not step.index:
                 self.extent = extent_of(step_index, self._outside, "recording", "recording")

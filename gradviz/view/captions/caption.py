@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from gradviz.model import progress
 from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
@@ -40,7 +41,8 @@ def caption(recording: Recording, index: int) -> Sentence:
 def captions(recording: Recording) -> tuple[Sentence, ...]:
     """The captions of all steps."""
     why = explained(recording)
-    return tuple(_caption(recording, step, why.get(step.index, ())) for step in recording.all_steps)
+    steps = progress.counted(recording.all_steps, "captions written", len(recording.records), 1)
+    return tuple(_caption(recording, step, why.get(step.index, ())) for step in steps)
 
 
 def _caption(recording: Recording, step: Step, explanations: Sequence[Explanation]) -> Sentence:

@@ -9,14 +9,14 @@ from gradviz.model.fold_runs import FoldRun
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, joined, say
 from gradviz.view import formatting
-from gradviz.view.fold_words import title
+from gradviz.view.fold_words import title_alone
 
 
 def run_caption(recording: Recording, run: FoldRun) -> Sentence:
     """What the steps of a run did: nodes, saved tensors freed, gradients accumulated, hooks."""
     records = recording.records[run.first : run.last + 1]
     events = [event for record in records for event in record.events]
-    lead = say("backward ran {}: ", title(run.tree, run.fold))
+    lead = say("backward ran {}: ", title_alone(run.tree, run.fold))
     return Sentence(lead, joined([*_did(run, events)], "; "))
 
 

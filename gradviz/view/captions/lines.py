@@ -233,7 +233,14 @@ def _unrecorded(events: Sequence[Event], state: CaptionState) -> Iterator[Senten
         first, more = found[0], len(found) - 1
         others = f" and {formatting.plural(more, 'other call')}" if more else ""
         verb = "are" if more else "is"
-        if reason in ("no input requires grad", "unknown"):
+        if reason == "inside vmap":
+            if any(key.startswith("n") for key in state.history.changed(state.step.index)):
+                continue  # vmap has returned: the nodes are there
+            yield Sentence(
+                f"what {clean(first.name)}{others} recorded is shown when vmap returns: "
+                "inside it torch shows no node"
+            )
+        elif reason in ("no input requires grad", "unknown"):
             if len(reasons) == 1 and not state.fresh and not _writes(events):
                 why = REASONS[reason].short if reason in REASONS else reason
                 yield Sentence(f"{clean(first.name)}{others} {verb} not recorded: {why}")

@@ -17,6 +17,8 @@ from gradviz.view.explanations.fields import (
     first_fields,
     more_fields,
     title,
+    tone,
+    worth_a_look,
 )
 from gradviz.view.explanations.links import Links
 from gradviz.view.outlines.explanation import explanation_text
@@ -34,7 +36,7 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
     links = Links(explanation)
     culprit = explanation.cause.at if explanation.cause else None
     return {
-        "tone": "error" if explanation.raised else "warning",
+        "tone": tone(explanation),
         "title": title(explanation),
         "kind": clean(explanation.kind),
         "what": segments(cleaned(explanation.what)),
@@ -74,6 +76,10 @@ def cards(recording: Recording) -> dict[int, dict[str, Any]]:
             at = _other_step(culprit, one)
             if at is not None:
                 _tick(found, at, "culprit")
+    for step, group in worth_a_look(recording).items():
+        notes = [card_of(one) for one in group]
+        found.setdefault(step, {}).setdefault("cards", []).extend(notes)
+        _tick(found, step, "look")
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
+from gradviz.model.progress import counted, working
 from gradviz.view.documents.folds import FoldDocument, Room
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.folded import FoldedDrawing
@@ -65,7 +66,8 @@ class FoldAnswers:
         """The first nodes that a query finds, with the folds around them, and how many more there
         are."""
         found = FoldDocument(self._drawing, (), ROOM, ())
-        every = self._matches(query)
+        with working("find"):
+            every = self._matches(query)
         places = every[:FOUND]
         nodes = [self._tree.graph.nodes[place] for place in places]
         around = dict.fromkeys(chain.from_iterable(self._around(node.id) for node in nodes))
@@ -91,7 +93,8 @@ class FoldAnswers:
         if not wanted:
             return []
         own = self._tree.graph.place_of(query.strip().lower())
-        texts = enumerate(zip(self._names(), self._modules(), strict=True))
+        words = zip(self._names(), self._modules(), strict=True)
+        texts = counted(enumerate(words), "nodes searched", len(self._tree.graph))
         places = (place for place, text in texts if _has_all(clean(" ".join(text)), wanted))
         return list(dict.fromkeys(chain(() if own is None else (own,), places)))
 

@@ -216,7 +216,7 @@ class FoldDocument:
         if fold_id == BOX:
             return {**found, "header": ""}
         fold = self._tree[fold_id]
-        parts = header(words.label(fold), words.counts(fold))
+        parts = header(words.label(fold), words.facts(fold))
         return {**found, "header": "".join(map(write, parts))}
 
 

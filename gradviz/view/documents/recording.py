@@ -23,7 +23,14 @@ from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import captions
 from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.explanation import cards, segments
-from gradviz.view.documents.folded_recording import fold_field, folded_items
+from gradviz.view.documents.folded_recording import (
+    IN_NOTEBOOK,
+    carry,
+    fold_field,
+    folded_items,
+    looks_in,
+)
+from gradviz.view.documents.folds import Room
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
 from gradviz.view.fold_words import title
@@ -52,6 +59,7 @@ def recording_document(
     *,
     room: int = LARGE,
     animations: Animations | None = None,
+    insides: Room = IN_NOTEBOOK,
 ) -> dict[str, Any]:
     """Everything the player shows of a recording, without a kernel.
 
@@ -63,6 +71,7 @@ def recording_document(
         options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
         animations: All steps as one picture in each density, if that has been made.
+        insides: How much there is of what is in the boxes of a folded recording.
 
     Raises:
         OptionError: If there is no such step.
@@ -70,6 +79,8 @@ def recording_document(
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
     animations = animations or Animations(recording, options)
+    if animations.folded:
+        carry(animations.folded, insides)
     some, sentences = animations[animations.opening], captions(recording)
     pieces: dict[str, int] = {}
     document: dict[str, Any] = {
@@ -82,10 +93,7 @@ def recording_document(
         "pictures": {
             density: {
                 "svg": _svg(animation, opening, options),
-                "elements": {
-                    key: [[pieces.setdefault(one, len(pieces)) for one in look] for look in looks]
-                    for key, looks in animation.pieces.items()
-                },
+                "elements": looks_in(animation.pieces, pieces),
             }
             for density, animation in animations.items()
         },
@@ -135,19 +143,18 @@ def _svg(animation: StepPictures, step: int, options: DrawOptions) -> str:
 
 
 def _box(recording: Recording, run: FoldRun, folded: FoldedAnimations | None) -> dict[str, str]:
-    """The innermost fold of a folded picture that has all nodes of a run."""
+    """The innermost fold of a folded picture that has all nodes of a run, but those in a box of
+    leaves, which several turns of a loop share."""
     if folded is None:
         return {}
-    around: tuple[str, ...] | None = None
-    for record in recording.records[run.first : run.last + 1]:
-        known = folded.unplaced.around.get(record.node or "")
-        if known is None:
-            continue
-        if around is None:
-            around = known
-        pairs = zip(around, known)
-        around = around[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))]
-    return {"fold": around[-1]} if around else {}
+    tree = folded.folding.tree
+    ran = {one.node or "": None for one in recording.records[run.first : run.last + 1]}
+    known = [folded.unplaced.around[key] for key in ran if key in folded.unplaced.around]
+    inner = [ids for ids in known if all(tree[one].kind != "leaves" for one in ids)] or known
+    if not inner:
+        return {}
+    same = takewhile(lambda ids: len(set(ids)) == 1, zip(*inner))
+    return {"fold": inner[0][sum(1 for _ in same) - 1]}
 
 
 def opening_step(recording: Recording, step: int | str | None) -> int:
@@ -187,6 +194,7 @@ def _views(
 ) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
+    changes = {density: one.browser_changes for density, one in animations.items()}
     items = marked_items(recording, animation.step_items, animation.marks)
     if animations.folded:
         items = folded_items(items, animations.folded)
@@ -203,7 +211,7 @@ def _views(
             "node": step.node,
             "caption": segments(sentence),
             "tick": TICKS.get(step.kind, ""),
-            "at": {density: one.browser_changes[step.index] for density, one in animations.items()},
+            "at": {density: found[step.index] for density, found in changes.items()},
             "saved": step.saved_bytes,
             "memory": step.memory,
             "backward": step.record.backward,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.recording import Recording
@@ -17,8 +17,13 @@ from gradviz.view import formatting
 from gradviz.view.explanations.links import Links
 from gradviz.view.text import clean, cleaned
 
+Tone: TypeAlias = Literal["error", "warning", "note"]
+"""``"error"``: torch raised; ``"warning"``: it did not, and a gradient is wrong; ``"note"``: it is
+worth a look."""
 WRONG: Final = "no error, but wrong"
 """Shown instead of the name of an error where torch raised none."""
+LOOK: Final = "worth a look"
+"""Shown instead where a fact is shown that can be meant."""
 CAUSES: Final = {
     "write": "written before",
     "backward": "earlier backward",
@@ -44,7 +49,21 @@ class Field:
 
 def title(explanation: Explanation) -> str:
     """Class of the exception, or that there was none."""
+    if not explanation.is_fault:
+        return LOOK
     return clean(explanation.raised) if explanation.raised else WRONG
+
+
+def tone(explanation: Explanation) -> Tone:
+    """How much it stands out."""
+    if not explanation.is_fault:
+        return "note"
+    return "error" if explanation.raised else "warning"
+
+
+def fix_label(explanation: Explanation) -> str:
+    """What a change of the code is called: of what can be meant, it is no fix."""
+    return "fix" if explanation.is_fault else "if not meant"
 
 
 def first_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
@@ -52,7 +71,8 @@ def first_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
     culprit = explanation.cause
     if culprit is not None:
         at, what = culprit.at, cleaned(culprit.what) or Sentence("not known")
-        yield Field("culprit", (what,)) if at is None else _line_of("culprit", at, links)
+        name = "culprit" if explanation.is_fault else "where"
+        yield Field(name, (what,)) if at is None else _line_of(name, at, links)
     elif explanation.noticed is not None:
         yield _noticed(explanation.noticed, explanation, links)
     if _has_only_a_way_on(explanation):
@@ -118,7 +138,7 @@ def code_lines(code: str) -> list[str]:
 
 
 def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
-    """The explanations of a recording by the step at which they were noticed.
+    """The explanations of a recording by the step at which they were noticed: all that is marked.
 
     An error that autograd did not raise is left out: the caption has its name, and no more is
     known.
@@ -126,7 +146,16 @@ def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
     found: dict[int, tuple[Explanation, ...]] = {}
     for one in recording.explanations:
         is_empty = one.kind == "other" and not (one.causes or one.already or one.node)
-        if one and one.step is not None and not is_empty:
+        if one and one.is_fault and one.step is not None and not is_empty:
+            found[one.step] = (*found.get(one.step, ()), one)
+    return found
+
+
+def worth_a_look(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
+    """What is only worth a look, by step: it is listed there, and nothing is marked."""
+    found: dict[int, tuple[Explanation, ...]] = {}
+    for one in recording.explanations:
+        if not one.is_fault and one.step is not None:
             found[one.step] = (*found.get(one.step, ()), one)
     return found
 
@@ -167,6 +196,8 @@ def _cause(cause: Cause, name: str, links: Links) -> Field:
 
 
 def _noticed(at: CodeLine, explanation: Explanation, links: Links) -> Field:
+    if not explanation.is_fault:
+        return _line_of("seen at", at, links)
     return _line_of("takes effect" if explanation.is_silent else "noticed", at, links)
 
 

@@ -13,6 +13,7 @@ from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
+from gradviz.view.export.mermaid import to_mermaid
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.folded import FoldedDrawing
@@ -41,8 +42,8 @@ def save(
 
     Args:
         graph: A graph, or what :func:`gradviz.show` returned.
-        path: Where to; ``.svg``, ``.png``, ``.pdf``, ``.dot``, ``.json`` or ``.html``. The HTML
-            is one file that works without a network and without a kernel.
+        path: Where to; ``.svg``, ``.png``, ``.pdf``, ``.dot``, ``.mmd``, ``.json`` or
+            ``.html``. The HTML is one file that works without a network and without a kernel.
         options: How it is drawn.
         folding: How it is folded; if not given it is not.
 
@@ -164,6 +165,7 @@ WRITERS: Final[dict[str, Callable[[Graph, DrawOptions, Folding | None], bytes]]]
     ".png": to_png,
     ".pdf": to_pdf,
     ".dot": lambda *graph: to_dot(*graph).encode(),
+    ".mmd": lambda *graph: to_mermaid(*graph).encode(),
     ".json": lambda graph, *_: (graph_json(graph) + "\n").encode(),
     ".html": lambda *graph: to_page(*graph).encode(),
 }

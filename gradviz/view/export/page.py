@@ -22,6 +22,12 @@ TITLE: Final = 80
 """Characters of a title that is a line of code."""
 STATIC: Final = Path(__file__).parents[1] / "static"
 
+POLICY: Final = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
+    "img-src data: blob:"
+)
+"""What a page may load: nothing from anywhere."""
+
 # The static content is in the page itself, for browsers without scripts.
 _PAGE: Final = Template("""\
 <!doctype html>
@@ -29,8 +35,7 @@ _PAGE: Final = Template("""\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:">
+<meta http-equiv="Content-Security-Policy" content="$policy">
 <title>$title</title>
 <style>
 :root { color-scheme: light dark; --page: #fff; --text: #1c2128; }
@@ -48,48 +53,56 @@ pre { overflow-x: auto; font: 12px/1.5 $font; }
 <style>$css</style>
 </head>
 <body>
-<h1>$title</h1>
-$summary<main class="gradviz-page" id="gradviz-page">
+<h1>$headline</h1>
+$summary<main class="gradviz-page" id="gradviz-page" \
+data-gradviz-state="gradviz-state" data-gradviz-code="gradviz-code">
 $still</main>
-<details><summary>Outline</summary>
+<details><summary>As text</summary>
 <pre>$text</pre>
 </details>
 <script type="application/json" id="gradviz-state">$state</script>
 <script type="application/json" id="gradviz-code">$code</script>
-<script type="module">
-const read = (id) => JSON.parse(document.getElementById(id).textContent);
-const page = document.getElementById("gradviz-page");
-const state = read("gradviz-state");
-const listeners = new Map();
-const model = {
-  get: (name) => state[name],
-  set: (name, value) => {
-    state[name] = value;
-    for (const listener of [...(listeners.get("change:" + name) ?? [])]) listener();
-  },
-  save_changes: () => {},
-  on: (event, listener) => {
-    listeners.set(event, [...(listeners.get(event) ?? []), listener]);
-  },
-  off: (event, listener) => {
-    listeners.set(event, (listeners.get(event) ?? []).filter((known) => known !== listener));
-  },
-};
-const address = URL.createObjectURL(new Blob([read("gradviz-code")], { type: "text/javascript" }));
-try {
-  const widget = (await import(address)).default;
-  const view = document.createElement("div");
-  await widget.initialize?.({ model });
-  await widget.render({ model, el: view, signal: new AbortController().signal });
-  page.replaceChildren(view);
-  page.style.overflow = "visible"; // a menu may reach beyond it
-} finally {
-  URL.revokeObjectURL(address);
-}
-</script>
+<script type="module">$script</script>
 </body>
 </html>
 """)
+
+
+TRAITS: Final = {
+    "selected": "",
+    "height": 0,
+    "engine_arrows": False,
+    "density": "auto",
+    "theme": "auto",
+}
+"""Traits of a widget in a page that are not given."""
+
+
+def front_end(name: str) -> str:
+    """A file of the built front end.
+
+    Raises:
+        GradvizError: If it is not built.
+    """
+    try:
+        return (STATIC / name).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise GradvizError(f"the front end is not built: run `make build` ({error})") from error
+
+
+def inert(data: Any) -> str:
+    r"""Data as JSON that cannot end the script element that it lies in.
+
+    Examples:
+        >>> inert("</script>")
+        '"\\u003c/script>"'
+    """
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def inert_style(css: str) -> str:
+    """A style sheet that cannot end its element."""
+    return css.replace("</", "<\\/")
 
 
 def to_page(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> str:
@@ -128,33 +141,25 @@ def page_of(
         traits: Values of the widget's traits, the wire as it is to lie in the page.
         still: HTML shown without scripts.
         summary: HTML before it; if not given the summary of the document.
-        title: Of the page; if not given that of the document.
+        title: Of the window with the page; if not given that of the document, the headline.
 
     Raises:
         GradvizError: If the front end is not built.
     """
-    try:
-        code = (STATIC / "widget.js").read_text(encoding="utf-8")
-        css = (STATIC / "widget.css").read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise GradvizError(f"the front end is not built: run `make build` ({error})") from error
-    state = {
-        "selected": "",
-        "height": 0,
-        "engine_arrows": False,
-        "density": "auto",
-        "theme": "auto",
-    } | traits
-    state["page"] = True
+    code, css, script = map(front_end, ("widget.js", "widget.css", "page.js"))
+    state = TRAITS | traits | {"page": True}
     return _PAGE.substitute(
         title=xml(title or wire["title"]),
-        summary=f"<p>{_summary(wire, title)}</p>\n" if summary is None else summary,
+        headline=xml(wire["title"]),
+        summary=f"<p>{_summary(wire)}</p>\n" if summary is None else summary,
         still=still,
         text=xml(wire["text"]),
-        css=css.replace("</", "<\\/"),
+        css=inert_style(css),
+        script=script,
+        policy=POLICY,
         font='ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace',
-        state=_inert(state),
-        code=_inert(code),
+        state=inert(state),
+        code=inert(code),
     )
 
 
@@ -176,12 +181,7 @@ def first_line(recording: Recording) -> str:
     return shorten(next(telling, "".join(lines[:1])), TITLE, end=True)
 
 
-def _summary(wire: dict[str, Any], title: str) -> str:
-    """What the title does not say."""
+def _summary(wire: dict[str, Any]) -> str:
+    """What the headline does not say."""
     words: str = wire["summary"]
-    return xml(words if title else words.removeprefix(f"{wire['title']}: "))
-
-
-def _inert(data: Any) -> str:
-    """JSON that cannot end its script element."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return xml(words.removeprefix(f"{wire['title']}: "))

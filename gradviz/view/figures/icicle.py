@@ -21,6 +21,8 @@ HEAD: Final = 20.0
 EDGE: Final = 1.0
 """Room for the outermost lines."""
 LINE: Final = 15.0
+HIGHEST: Final = 280.0
+"""So high that it is seen as a whole below what a report says, with the head of the table."""
 PAD: Final = 10.0
 """Space left of a label, for the bar of the kind."""
 SMALLEST: Final = 4.0
@@ -121,7 +123,7 @@ def _joined(part: IciclePart, scale: float) -> list[IciclePart]:
 def _height(total: IciclePart) -> float:
     """Height for a line of text per saved tensor, up to a limit."""
     leaves = sum(not one.parts for one in walk(total))
-    return min(560.0, max(120.0, leaves * 24.0))
+    return min(HIGHEST, max(120.0, leaves * 24.0))
 
 
 def _wide(part: IciclePart) -> float:

@@ -3,24 +3,22 @@
 Each inside is laid out once. Where a fold is open, the inside around it is stretched: coordinates
 are mapped so that the place of its box is as large as what is in it, and no distance shrinks. So
 nothing overlaps, what is on one side of something stays there, and closing a fold restores what
-was. Links are cut where the stretch changes, so that they stay beside what they were beside.
+was. Links go past boxes straight along the flow, and sideways only where no box is: the places
+where they turn are mapped, and they stay beside what they were beside.
 ``widgets/src/graph/composition.ts`` does the same in the browser, and ``tests/golden/composition``
 binds the two.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gradviz.view.graph.fold_header import HEADER
 from gradviz.view.graph.inside_layout import DrawnInside, End, PlacedCard, PlacedLink
 from gradviz.view.graph.layout import Direction, Point
-
-_HALVINGS: Final = 30
-"""Bisections after which a cut is at its place, far below a pixel."""
+from gradviz.view.graph.routes import Place, Span, curve, room
+from gradviz.view.graph.stretch import Stretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,50 +58,6 @@ class Composed:
         )
 
 
-class Stretch:
-    """A growing map of one axis, between its breakpoints linear, that shrinks no distance.
-
-    Args:
-        length: Length of the axis.
-        needs: Where it begins, where it ends and how long it must become, for each interval.
-
-    Examples:
-        >>> stretch = Stretch(100, [(20, 40, 50)])
-        >>> [stretch(at) for at in (0, 20, 30, 40, 100)]
-        [0.0, 20.0, 45.0, 70.0, 130.0]
-    """
-
-    def __init__(self, length: float, needs: Sequence[tuple[float, float, float]]) -> None:
-        self._before = sorted({0.0, float(length), *(e for need in needs for e in need[:2])})
-        at = {place: number for number, place in enumerate(self._before)}
-        ending: dict[int, list[tuple[int, float]]] = {}
-        for start, end, size in needs:
-            ending.setdefault(at[end], []).append((at[start], max(size, end - start)))
-        self._after: list[float] = []
-        for number, place in enumerate(self._before):
-            least = self._after[-1] + place - self._before[number - 1] if number else place
-            starts = (self._after[start] + size for start, size in ending.get(number, ()))
-            self._after.append(max((least, *starts)))
-
-    @property
-    def inner(self) -> Sequence[float]:
-        """Where the stretch changes."""
-        return self._before[1:-1]
-
-    def __call__(self, place: float, near: float | None = None) -> float:
-        """Where a place is now.
-
-        Args:
-            place: The place.
-            near: A place whose stretch is used, if it is not that of the place itself.
-        """
-        before, after = self._before, self._after
-        known = place if near is None else near
-        number = min(max(bisect_right(before, known) - 1, 0), len(before) - 2)
-        share = (place - before[number]) / (before[number + 1] - before[number])
-        return after[number] + share * (after[number + 1] - after[number])
-
-
 def compose(
     fold_id: str,
     opened: Collection[str],
@@ -140,21 +94,27 @@ class _Stretched:
             if (child := children.get(card.id)) is not None:
                 wide.append((card.x, card.x + card.width, child.width))
                 high.append((card.y, card.y + card.height, child.height + HEADER))
-        self._x = Stretch(inside.width, wide)
-        self._y = Stretch(inside.height, high)
-        self._placed = {card.id: self._place(card) for card in inside.cards}
+        sizes = (inside.width, wide), (inside.height, high)
+        (breadth, across), (length, along) = sizes if self._down else sizes[::-1]
         self._cards = {card.id: card for card in inside.cards}
-        along = self._x if self._down else self._y
-        self._rim = tuple(tuple(map(along, places)) for places in (inside.inputs, inside.outputs))
+        self._breadth = breadth
+        self._across = Stretch(breadth, across)
+        rims = inside.inputs, inside.outputs
+        self._rim = [[*map(self._across, places)] for places in rims]
+        for key, place in reversed([*self._straight()]):
+            self._rim[key[0]][key[1]] = place
+        self._ways = [self._way(link) for link in inside.links]
+        self._along = Stretch(length, [*along, *room(self._ways)])
+        self._length = self._along(length)
 
     def composed(self) -> Composed:
         """Cards, frames and links, those of open folds after what is around them."""
         inside = self._inside
         cards: list[PlacedCard] = []
         frames: list[Frame] = []
-        links = [self._link(link) for link in inside.links]
+        links = [*map(self._link, inside.links, self._ways)]
         for card in inside.cards:
-            x, y = self._placed[card.id]
+            x, y = self._place(card)
             child = self._children.get(card.id)
             if child is None:
                 cards.append(replace(card, x=x, y=y))
@@ -164,105 +124,89 @@ class _Stretched:
             cards += moved.cards
             frames += moved.frames
             links += moved.links
-        width, height = self._x(inside.width), self._y(inside.height)
-        return Composed(width, height, tuple(cards), tuple(frames), tuple(links), *self._rim)
+        width, height = self._turned((self._across(self._breadth), self._length))
+        return Composed(
+            width, height, tuple(cards), tuple(frames), tuple(links), *map(tuple, self._rim)
+        )
+
+    def _straight(self) -> Iterator[tuple[tuple[bool, int], float]]:
+        """Places on the rim, in (False) or out (True) and which, right before or after the port of
+        a card: they stay there."""
+        for link in self._inside.links:
+            (first, _), (last, _) = self._turned(link.points[0]), self._turned(link.points[-1])
+            if abs(first - last) >= 1:
+                continue
+            if not link.tail[0] and link.head[0]:
+                yield (False, link.tail[1]), self._side(link.head, last, True)
+            elif not link.head[0] and link.tail[0]:
+                yield (True, link.head[1]), self._side(link.tail, first, False)
+
+    def _turned(self, place: Place) -> Point:
+        """A place across and along the flow as a point, and a point as such a place."""
+        return place if self._down else (place[1], place[0])
+
+    def _spans(self, card: PlacedCard) -> tuple[Span, Span]:
+        """Where a card begins and its size, across the flow and along it."""
+        spans = (card.x, card.width), (card.y, card.height)
+        return spans if self._down else spans[::-1]
+
+    def _size(self, card: PlacedCard) -> Place:
+        """The size of a card, or of the frame in its place, across and along the flow."""
+        child = self._children.get(card.id)
+        size = (card.width, card.height) if child is None else (child.width, child.height + HEADER)
+        return self._turned(size)
+
+    def _start(self, card: PlacedCard, axis: int) -> float:
+        """Where a card begins now, or the frame in its place: across (0) or along the flow (1)."""
+        stretch = self._along if axis else self._across
+        start, size = self._spans(card)[axis]
+        if card.id in self._children:
+            middle = (stretch(start) + stretch(start + size)) / 2
+        else:
+            middle = stretch(start + size / 2)
+        return middle - self._size(card)[axis] / 2
 
     def _place(self, card: PlacedCard) -> Point:
         """Upper left corner of a card, or of the frame in its place."""
-        child = self._children.get(card.id)
-        if child is None:
-            x, y = self._x(card.x + card.width / 2), self._y(card.y + card.height / 2)
-            return x - card.width / 2, y - card.height / 2
-        x = self._x(card.x) + self._x(card.x + card.width)
-        y = self._y(card.y) + self._y(card.y + card.height)
-        return (x - child.width) / 2, (y - child.height - HEADER) / 2
+        return self._turned((self._start(card, 0), self._start(card, 1)))
 
-    def _link(self, link: PlacedLink) -> PlacedLink:
-        points = self._curve(link.points)
-        tail = self._end(link.tail, link.points[0], False)
-        head = self._end(link.head, link.points[-1], True)
-        points[:2] = _moved(points[:2], points[0], tail)
-        points[-2:] = _moved(points[-2:], points[-1], head)
+    def _way(self, link: PlacedLink) -> list[Place]:
+        """Where a link turns: across the flow as it is now, along it as it was. Within the row of a
+        card it goes straight from its port, or to it."""
+        places = [*map(self._turned, link.points)]
+        tail = self._side(link.tail, places[0][0], False)
+        head = self._side(link.head, places[-1][0], True)
+        passed = [self._across(across) for across, _ in places[2:-2]]
+        sides = [tail, tail, *passed, head, head]
+        return [(side, along) for side, (_, along) in zip(sides, places, strict=True)]
+
+    def _side(self, end: End, across: float, is_head: bool) -> float:
+        """How far across the flow a link ends now."""
+        key, port = end
+        if not key:
+            return self._rim[is_head][port]
+        card = self._cards[key]
+        child = self._children.get(key)
+        if child is None:
+            return self._start(card, 0) + across - self._spans(card)[0][0]
+        inner = (child.inputs if is_head else child.outputs)[port]
+        return self._start(card, 0) + inner + (0.0 if self._down else HEADER)
+
+    def _link(self, link: PlacedLink, way: Sequence[Place]) -> PlacedLink:
+        tail, head = self._end(link.tail, False), self._end(link.head, True)
+        inner = [(across, self._along(along)) for across, along in way[1:-1]]
+        turns = [(way[0][0], tail), *inner, (way[-1][0], head)]
         return replace(
             link,
-            points=tuple(points),
+            points=curve([*map(self._turned, turns)], "TB" if self._down else "LR"),
             tail_reach=(0.0, 0.0) if link.tail[0] in self._children else link.tail_reach,
             head_reach=(0.0, 0.0) if link.head[0] in self._children else link.head_reach,
         )
 
-    def _curve(self, points: Sequence[Point]) -> list[Point]:
-        """Control points of the image of a curve."""
-        pieces = [points[at : at + 4] for at in range(0, len(points) - 1, 3)]
-        for axis, stretch in enumerate((self._x, self._y)):
-            for place in stretch.inner:
-                pieces = [part for piece in pieces for part in cut(piece, axis, place)]
-        found: list[Point] = []
-        for piece in pieces:
-            x, y = middle(piece)
-            image = [(self._x(p[0], x), self._y(p[1], y)) for p in piece]
-            found += image if not found else image[1:]
-        return found
-
-    def _end(self, end: End, point: Point, is_head: bool) -> Point:
-        """Where a link ends now."""
-        key, port = end
+    def _end(self, end: End, is_head: bool) -> float:
+        """How far along the flow a link ends now."""
+        key, _ = end
         if not key:
-            along = self._rim[is_head][port]
-            length = (self._y if self._down else self._x)(
-                self._inside.height if self._down else self._inside.width
-            )
-            across = length if is_head else 0.0
-            return (along, across) if self._down else (across, along)
-        x, y = self._placed[key]
-        child = self._children.get(key)
-        if child is None:
-            card = self._cards[key]
-            return x + point[0] - card.x, y + point[1] - card.y
-        along = (child.inputs if is_head else child.outputs)[port]
-        if self._down:
-            return x + along, y if is_head else y + child.height + HEADER
-        return x if is_head else x + child.width, y + HEADER + along
-
-
-def cut(piece: Sequence[Point], axis: int, place: float) -> list[Sequence[Point]]:
-    """A Bézier curve of four points, in two where it goes from one side of a place to the other.
-
-    Args:
-        piece: The curve.
-        axis: 0 if the place is an x, 1 if it is a y.
-        place: The place.
-    """
-    start, end = piece[0][axis] - place, piece[3][axis] - place
-    if start * end >= 0:
-        return [piece]
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        share = (low + high) / 2
-        if (_split(piece, share)[0][3][axis] - place) * start > 0:
-            low = share
-        else:
-            high = share
-    return _split(piece, (low + high) / 2)
-
-
-def middle(piece: Sequence[Point]) -> Point:
-    """The point in the middle of a Bézier curve of four points."""
-    return _split(piece, 0.5)[0][3]
-
-
-def _split(piece: Sequence[Point], share: float) -> list[Sequence[Point]]:
-    """De Casteljau: the two parts of a curve."""
-    a, b, c, d = piece
-    ab, bc, cd = _between(a, b, share), _between(b, c, share), _between(c, d, share)
-    abc, bcd = _between(ab, bc, share), _between(bc, cd, share)
-    at = _between(abc, bcd, share)
-    return [(a, ab, abc, at), (at, bcd, cd, d)]
-
-
-def _between(one: Point, other: Point, share: float) -> Point:
-    return one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1])
-
-
-def _moved(points: Iterable[Point], start: Point, end: Point) -> list[Point]:
-    by = end[0] - start[0], end[1] - start[1]
-    return [(x + by[0], y + by[1]) for x, y in points]
+            return self._length if is_head else 0.0
+        card = self._cards[key]
+        return self._start(card, 1) + (0.0 if is_head else self._size(card)[1])

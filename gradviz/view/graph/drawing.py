@@ -19,7 +19,7 @@ from gradviz.view.graph.card_parts import (
     Port,
     thinned,
 )
-from gradviz.view.graph.extent import Extent, banner, below, extent_of
+from gradviz.view.graph.extent import Extent, banner, below, extent_of, fits_screen
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
@@ -33,6 +33,11 @@ LIMIT: Final = 400
 """Nodes that are drawn; a stub counts the rest."""
 OUTSIDE: Final = 60
 """How many tensors outside the graph are drawn."""
+
+CLOSE_GAP: Final[dict[str, float]] = {"TB": 20.0, "LR": 30.0}
+"""Pixels between ranks of a picture that fits a screen if they are closer than usual."""
+CLOSER: Final = 1.4
+"""How much larger than a screen a picture may be that closer ranks could make fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +115,17 @@ def pictures(graph: Graph, options: DrawOptions, graph_index: GraphIndex) -> dic
     }
 
 
+def is_readable(graph: Graph, options: DrawOptions = DEFAULT) -> bool:
+    """Whether all of a graph, drawn without folds, can be read on a screen at once."""
+    scene = with_references(compose(graph, options))
+    return fits_screen(placed(scene, options)[1])
+
+
 def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Element:
     """A scene, placed."""
     scene = with_references(scene)
-    links = [wire.link for wire in scene.wires]
-    spine = spines([card.id for card in scene.cards], links)
     direction, arrows = options.direction, options.engine_arrows
-    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
-    boxes = [frame.box for frame in frames.values()]
-    gap = count_gap((wire.count for wire in scene.wires), direction)
-    layout = lay_out(boxes, links, direction, options.engine, gap)
+    frames, layout = placed(scene, options)
     words = banner(scene.extent, layout.width)
     layout = below(layout, words)
     sheet = css(variables=variables, engine_arrows=arrows)
@@ -130,8 +136,23 @@ def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Elemen
         (layout.width, layout.height),
         aria.of_graph(scene.graph_index),
         arrows,
-        (style(sheet), *words, *_wires(scene, frames, layout, direction), *cards_drawn),
+        (style(sheet), *words, *wires_drawn(scene, frames, layout, direction), *cards_drawn),
     )
+
+
+def placed(scene: Scene, options: DrawOptions) -> tuple[dict[str, CardFrame], Layout]:
+    """The cards of a scene and their places: closer together where all of them fit a screen so."""
+    links = [wire.link for wire in scene.wires]
+    spine = spines([card.id for card in scene.cards], links)
+    direction = options.direction
+    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
+    boxes = [frame.box for frame in frames.values()]
+    gap = count_gap((wire.count for wire in scene.wires), direction)
+    layout = lay_out(boxes, links, direction, options.engine, gap)
+    if not gap and not fits_screen(layout) and fits_screen(layout, CLOSER):
+        closer = lay_out(boxes, links, direction, options.engine, CLOSE_GAP[direction])
+        layout = closer if fits_screen(closer) else layout
+    return frames, layout
 
 
 def compose(
@@ -272,9 +293,10 @@ def way_in(made: dict[str, Card], node_id: str, name: str) -> int:
     return len(card.inputs)
 
 
-def _wires(
+def wires_drawn(
     scene: Scene, frames: dict[str, CardFrame], layout: Layout, direction: Direction
 ) -> Iterator[Element]:
+    """The links of a scene, placed."""
     for wire, path in zip(scene.wires, layout.paths, strict=True):
         head = frames[wire.link.head]
         tail = frames[wire.link.tail]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gradviz.model.graph import Graph
 from gradviz.view.element import Element
@@ -17,6 +17,22 @@ _FONT: Final = 11.0
 _LINE: Final = 15.0
 WIDTH: Final = 380.0
 """Pixels that a line of the banner has at least."""
+
+LEFT_OUT: Final = "Values are left out."
+"""What is said in the picture of a graph that was saved without numbers."""
+
+SCREEN: Final = (1400.0, 700.0)
+"""Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
+
+
+class Sized(Protocol):
+    """What has a width and a height in pixels."""
+
+    @property
+    def width(self) -> float: ...  # noqa: D102
+
+    @property
+    def height(self) -> float: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +53,23 @@ class Extent:
     """What a person prints to read all: ``"gradviz.snapshot(loss)"``."""
     outside: int = 0
     outside_drawn: int = 0
+    values_left_out: bool = False
+    """Whether the graph was saved without numbers."""
 
     @property
     def drawn_words(self) -> str:
-        """What is drawn; ``""`` if that is all."""
-        return " ".join(self._drawn_sentences())
+        """What is drawn, and what is left out; ``""`` if all is drawn."""
+        return " ".join((*self._left_out, *self._drawn_sentences()))
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        return (LEFT_OUT,) if self.values_left_out else ()
 
     @property
     def words(self) -> str:
         """The same, and what Find and the outline have."""
-        if not self.drawn_words:
-            return ""
+        if not any(self._drawn_sentences()):
+            return "".join(self._left_out)
         found = "Find, Outline and totals cover all."
         if self.listed < self.nodes:
             found = (
@@ -101,7 +123,13 @@ def extent_of(
         whole=whole or f"gradviz.snapshot({subject})",
         outside_drawn=outside[0],
         outside=outside[1],
+        values_left_out=graph.values_left_out,
     )
+
+
+def fits_screen(picture: Sized, share: float = 1.0) -> bool:
+    """Whether a picture is readable as a whole, or would be if it were so many times smaller."""
+    return picture.width <= share * SCREEN[0] and picture.height <= share * SCREEN[1]
 
 
 def listed_places(graph: Graph, focus: str) -> Sequence[int]:

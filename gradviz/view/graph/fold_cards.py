@@ -95,12 +95,12 @@ class FoldCards:
         return replace(card, id=fold.id, css=f"{card.css} gv-fold gv-views", blocks=blocks)
 
     def _lines(self, fold: Fold) -> Iterator[Line]:
-        """Counts, parameters and gradients; but for compact cards a row for each of few leaves."""
+        """Counts, elements and gradients; but for compact cards a row for each of few leaves."""
         totals = self._folding.totals[fold.id]
-        counts, parameters = self.words.counts(fold), self.words.parameters(fold)
+        counts, elements = self.words.counts(fold), self.words.elements(fold)
         gradients = self.words.gradients(fold) if "grad" in self._content else ""
         if self._content.density == "compact":
-            yield Line(formatting.join((counts, parameters)), "gv-muted")
+            yield Line(formatting.join((counts, elements)), "gv-muted")
             if gradients:
                 yield muted(gradients)
             return
@@ -109,7 +109,7 @@ class FoldCards:
         if fold.kind != "leaves":
             yield from (self._row(place, fold) for place in leaves[:ROWS])
         has_rows = len(leaves) == totals.leaves <= ROWS
-        if line := formatting.join(("" if has_rows else parameters, gradients)):
+        if line := formatting.join(("" if has_rows else elements, gradients)):
             yield muted(line)
         if totals.hooks and "hooks" in self._content:
             yield Line(formatting.plural(totals.hooks, "hook"), icon="pin")
@@ -143,6 +143,6 @@ class FoldCards:
 
     def _facts(self, fold: Fold) -> Iterator[str]:
         words = self.words
-        for text in (words.parameters(fold), words.gradients(fold), *words.problems(fold)):
+        for text in (words.elements(fold), words.gradients(fold), *words.problems(fold)):
             if text:
                 yield text

@@ -13,7 +13,7 @@ from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.composition import Composed, Frame, compose
-from gradviz.view.graph.extent import WIDTH, banner_height, written
+from gradviz.view.graph.extent import LEFT_OUT, WIDTH, banner_height, fits_screen, written
 from gradviz.view.graph.fold_header import HEADER, header
 from gradviz.view.graph.fold_marks import FoldMarks
 from gradviz.view.graph.highlights import with_rules
@@ -26,8 +26,6 @@ from gradviz.view.style import css
 from gradviz.view.text import px
 from gradviz.view.whole_index import WholeIndex
 
-SCREEN: Final = (1400.0, 700.0)
-"""Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
 FEW: Final = 4
 """Boxes below which nothing is closed so that a picture fits."""
 
@@ -37,16 +35,15 @@ def boxes_of(folding: Folding) -> int:
     return 1 + sum(len(folding.tree[key].members) - 1 for key in folding.opening.ids)
 
 
-def fitted(folding: Folding, size: Callable[[Folding], tuple[float, float]]) -> Folding:
+def fitted(folding: Folding, composed: Callable[[Folding], Composed]) -> Folding:
     """Folds of which the smallest are closed as long as the picture is larger than a screen.
 
     Args:
         folding: The folds.
-        size: Width and height of a picture of them.
+        composed: A picture of them.
     """
     while True:
-        width, height = size(folding)
-        if width <= SCREEN[0] and height <= SCREEN[1]:
+        if fits_screen(composed(folding)):
             return folding
         tree, ids = folding.tree, folding.opening.ids
         inner = (tree[key] for key in ids if ids.isdisjoint(f.id for f in tree[key].folds))
@@ -79,22 +76,26 @@ class FoldedDrawing:
         outside = self.drawings.outside_folds
         self.marks = FoldMarks(folding.tree, self.graph_index, marks, outside, BOX)
         if folding.is_automatic:
-            self.folding = fitted(folding, self._size)
+            self.folding = fitted(
+                folding, lambda one: self.composed(self.densities[0], one.opening.ids)
+            )
         if options.focus:
             places_of(folding.tree.graph, 1, options.focus)
             self.folding = self.folding.opened_around(options.focus)
         self.folding = self.marks.opened(self.folding, self.boxes)
 
-    def _size(self, folding: Folding) -> tuple[float, float]:
-        found = self.composed(self.densities[0], folding.opening.ids)
-        return found.width, found.height
-
     @property
     def note(self) -> str:
         """What a reader is told of the folds: why they are not as asked for, or not of modules."""
         tree = self.folding.tree
-        words = [self.folding.opening.note] if self.folding.opening.note else []
-        if not any(fold.path for fold in tree):
+        words = [LEFT_OUT] if tree.graph.values_left_out else []
+        words += [self.folding.opening.note] if self.folding.opening.note else []
+        if self.folding.is_other_model:
+            words.append(
+                "Nothing in this graph is of the module given as model=, "
+                "so it is folded by repeated structure."
+            )
+        elif not any(fold.path for fold in tree):
             subject = self.graph_index.subject_typed
             words.append(
                 "No module is known, so this is folded by repeated structure; "
@@ -181,7 +182,11 @@ class FoldedDrawing:
         return Element(
             "g",
             attributes,
-            (Element("rect", outline), Element("rect", bar), *header(label, counts)),
+            (
+                Element("rect", outline),
+                Element("rect", bar),
+                *header(label, self.words.facts(fold), frame.width),
+            ),
         )
 
     def link(self, link: PlacedLink, open_ids: Collection[str]) -> Element:

@@ -12,8 +12,10 @@ from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.drawing import DrawnLink
 from gradviz.view.graph.geometry import CardFrame, count_gap
 from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Point, lay_out
-from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.routes import Place, Routes, Span, room
+from gradviz.view.graph.stretch import Stretch
 
 SPARED: Final = 12.0
 """Pixels by which ranks with numbers are closer, too."""
@@ -43,7 +45,8 @@ class PlacedLink:
     """A link in an inside."""
 
     points: tuple[Point, ...]
-    """Bézier control points, ``1 + 3 k`` of them, from tail to head."""
+    """In an inside the places where it turns, from tail to head, with its ends; in a picture
+    Bézier control points, ``1 + 3 k`` of them."""
     tail: End
     head: End
     tail_reach: Point
@@ -144,14 +147,42 @@ class _Rimmed:
         self.height = round(height + top, 1)
 
     def inside(self, frames: dict[str, CardFrame], wires: Sequence[DrawnLink]) -> DrawnInside:
-        """What is inside, with its cards drawn."""
-        placed = tuple(self._card(frame) for frame in frames.values())
-        links = tuple(
-            self._link(wire, path, frames)
+        """What is inside, with its cards drawn, and room between rows where links turn."""
+        boxes = {frame.box.id: self._box(frame) for frame in frames.values()}
+        routes = Routes(boxes.values(), self.width if self._down else self.height)
+        ways = [
+            self._way(routes, wire.link, path)
             for wire, path in zip(wires, self._layout.paths, strict=True)
+        ]
+        length = self.height if self._down else self.width
+        along = Stretch(length, room(ways))
+        placed = tuple(self._card(frame, boxes[frame.box.id], along) for frame in frames.values())
+        links = tuple(
+            self._link(wire, [(across, _tenth(along(at))) for across, at in way], frames)
+            for wire, way in zip(wires, ways, strict=True)
         )
+        length = _tenth(along(length))
+        size = (self.width, length) if self._down else (length, self.height)
         into, out = (tuple(map(self._along, rim)) for rim in self._rims)
-        return DrawnInside(self.width, self.height, placed, links, into, out)
+        return DrawnInside(*size, placed, links, into, out)
+
+    def _box(self, frame: CardFrame) -> tuple[Span, Span]:
+        """From where to where a box is, across the flow and along it."""
+        x, y = self._at(self._layout.places[frame.box.id])
+        wide, high = (x, x + frame.box.width), (y, y + frame.box.height)
+        return (wide, high) if self._down else (high, wide)
+
+    def _way(self, routes: Routes, link: Link, path: Sequence[Point]) -> list[Place]:
+        """Where a link turns, across the flow and along it."""
+        hint = [self._turned(self._at(point)) for point in path]
+        end = hint[-1]
+        if link.head in self._rims[1]:
+            end = (self._along(link.head), self.height if self._down else self.width)
+        return routes.way(hint[0], end, [*hint[:-1], end])
+
+    def _turned(self, place: tuple[float, float]) -> tuple[float, float]:
+        """A point as a place across and along the flow, and back."""
+        return place if self._down else (place[1], place[0])
 
     def _at(self, point: Point) -> Point:
         return round(point[0] + self._by[0], 1) + 0.0, round(point[1] + self._by[1], 1) + 0.0
@@ -160,26 +191,23 @@ class _Rimmed:
         x, y = self._at(self._layout.places[place])
         return round((x if self._down else y) + 4.0, 1)
 
-    def _card(self, frame: CardFrame) -> PlacedCard:
-        x, y = self._at(self._layout.places[frame.box.id])
+    def _card(self, frame: CardFrame, box: tuple[Span, Span], stretch: Stretch) -> PlacedCard:
+        """A card in its row, as far from the start of the row as before."""
+        (across, _), (start, _) = box
+        x, y = self._turned((across, _tenth(stretch(start))))
         element = card_svg.card(frame, (0.0, 0.0), self._direction)
         offset = (frame.left, frame.top)
-        box = frame.box
-        return PlacedCard(box.id, x, y, box.width, box.height, element, frame.card, offset)
+        size = frame.box.width, frame.box.height
+        return PlacedCard(frame.box.id, x, y, *size, element, frame.card, offset)
 
     def _link(
-        self, wire: DrawnLink, path: Sequence[Point], frames: dict[str, CardFrame]
+        self, wire: DrawnLink, way: Sequence[Place], frames: dict[str, CardFrame]
     ) -> PlacedLink:
-        link, points = wire.link, [self._at(point) for point in path]
-        if link.head in self._rims[1]:
-            along = self._along(link.head)
-            end = (along, self.height) if self._down else (self.width, along)
-            by = end[0] - points[-1][0], end[1] - points[-1][1]
-            points[-2:] = [(round(x + by[0], 1), round(y + by[1], 1)) for x, y in points[-2:]]
+        link = wire.link
         tail, tail_reach = self._end(link.tail, link.tail_port, False, frames)
         head, head_reach = self._end(link.head, link.head_port, True, frames)
         return PlacedLink(
-            tuple(points),
+            tuple(map(self._turned, way)),
             tail,
             head,
             tail_reach,
@@ -199,3 +227,7 @@ class _Rimmed:
             if key in rim:
                 return ("", rim.index(key)), (0.0, 0.0)
         return (key, port), card_svg.reach(frames[key], port, is_input, self._direction)
+
+
+def _tenth(value: float) -> float:
+    return round(value, 1) + 0.0

@@ -89,7 +89,7 @@ class InsideDrawings:
         rim = self.insides.rim(fold_id)
         ports = (rim.input_ports, rim.output_ports)
         words = fold_cards.words
-        room = header_width(words.label(fold), words.counts(fold))
+        room = header_width(words.label(fold), words.facts(fold))
         return InsideScene(shown, links, ports, room if fold is not self._tree.root else 0.0)
 
     def _savers(self, tensor_id: str) -> Iterable[tuple[str, str]]:

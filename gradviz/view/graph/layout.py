@@ -27,7 +27,7 @@ ROW_WIDTH: Final = 640.0
 SPINE: Final = 9
 """How straight the longest path is kept: the weight of its links for Graphviz."""
 STRAIGHT: Final = 4
-"""How straight links are kept that come in over a rim."""
+"""How straight links are kept that come in over a rim or go out over it."""
 STEADY: Final = 60.0
 """Pixels of a box, across the flow, for one more weight of its links: a wide box is above its port,
 and links of narrow boxes go around it instead of below it."""
@@ -218,7 +218,7 @@ def _dot(
         is_spine = boxes[number[link.head]].spine == link.head_port
         across = boxes[number[link.tail]].width if down else boxes[number[link.tail]].height
         weight = SPINE if is_spine else max(1, min(SPINE, int(across / STEADY)))
-        if rims and link.tail in rims[0]:
+        if rims and (link.tail in rims[0] or link.head in rims[1]):
             weight = max(weight, STRAIGHT)
         lines.append(f"{tail}->{head} [class={i} weight={weight}]")
     for rank, ids in zip(("source", "sink"), rims):

@@ -43,6 +43,23 @@ def render(dot: str, engine: LayoutProgram) -> str:
     return run_dot(dot, "json0").decode()
 
 
+def as_svg(dot: str) -> str:
+    """DOT drawn as SVG, by the program ``dot`` if it is installed, else by the engine.
+
+    Raises:
+        GraphvizNotFoundError: If neither is installed.
+        TooDeepError: If the graph is too deep for the engine's stack.
+    """
+    try:
+        return run_dot(dot, "svg").decode()
+    except GraphvizNotFoundError:
+        try:
+            return _with_deep_stack(lambda: _backend().place(dot, "svg").decode())
+        except ImportError:
+            pass
+        raise
+
+
 def _with_deep_stack(work: Callable[[], str]) -> str:
     """Run Graphviz, which recurses along chains of nodes, in a thread with a large stack.
 
@@ -108,10 +125,10 @@ def _backend() -> Any:
             self._engine = wasmtime.Engine(config)
             self._module = wasmtime.Module.from_file(self._engine, str(path))
 
-        def place(self, dot: str) -> bytes:
+        def place(self, dot: str, kind: str = "json0") -> bytes:
             """A new instance each time: no render depends on those before it."""
             try:
-                return bytes(self._render_in_session(self._create_session(), dot, "json0", "dot"))
+                return bytes(self._render_in_session(self._create_session(), dot, kind, "dot"))
             except wasmtime.Trap as error:
                 raise TooDeepError from error
 

@@ -11,6 +11,8 @@ from gradviz.model.fold import Fold, FoldTree, Inside, Value
 
 PORTS: Final = 8
 """Values that have a port each; more have one together."""
+KEPT: Final = 64
+"""Insides that are kept: those of one picture. Of a wide fold one has a link per value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Insides:
 
     def __init__(self, tree: FoldTree) -> None:
         self.tree = tree
-        self.inside = lru_cache(maxsize=None)(self._inside)
+        self.inside = lru_cache(maxsize=KEPT)(self._inside)
         self.rim = lru_cache(maxsize=None)(self._rim)
 
     def _inside(self, fold_id: str) -> Inside:

@@ -13,9 +13,23 @@ from typing import Final
 from gradviz.model.explanation import Explanation, Fix
 from gradviz.model.explanations import Explanations
 from gradviz.model.report import Report
-from gradviz.view.explanations.fields import Field, changes_of, first_fields, more_fields, title
+from gradviz.view.explanations.fields import (
+    Field,
+    changes_of,
+    first_fields,
+    fix_label,
+    more_fields,
+    title,
+    tone,
+)
 from gradviz.view.explanations.links import Links
-from gradviz.view.outlines.explanation import ALL_WELL, NOTHING, explanation_text, explanations_text
+from gradviz.view.outlines.explanation import (
+    ALL_WELL,
+    NO_FAULT,
+    NOTHING,
+    explanation_text,
+    explanations_text,
+)
 from gradviz.view.text import clean, cleaned, xml
 
 _RIM: Final = "var(--jp-border-color1,#8c959f)"
@@ -23,8 +37,9 @@ _CODE_FONT: Final = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Co
 _ACCENT: Final = {
     "error": "var(--jp-error-color1,#d1453b)",
     "warning": "var(--jp-warn-color1,#c77700)",
+    "note": "var(--jp-border-color1,#8c959f)",
 }
-_SIGN: Final = {"error": "✕", "warning": "⚠\N{VARIATION SELECTOR-15}"}
+_SIGN: Final = {"error": "✕", "warning": "⚠\N{VARIATION SELECTOR-15}", "note": "·"}
 _CARD: Final = (
     "box-sizing:border-box;max-width:52em;margin:4px 0 8px;padding:10px 14px 12px;"
     "border-style:solid;border-width:1px 1px 1px 5px;border-radius:4px;"
@@ -69,7 +84,9 @@ def explanation_card(explanation: Explanation) -> str:
 
 def explanations_html(found: Explanations) -> str:
     """The cards of all explanations, then title and sentences of each report."""
-    cards = [*map(explanation_card, found)] or [f"<p>{xml(ALL_WELL)}</p>"]
+    cards = [*map(explanation_card, found)]
+    if not any(one.is_fault for one in found):
+        cards.insert(0, f"<p>{xml(NO_FAULT if cards else ALL_WELL)}</p>")
     return "".join((*cards, *map(_report, found.reports)))
 
 
@@ -94,14 +111,14 @@ def bundle(explanation: Explanation | Explanations) -> dict[str, str]:
 
 def _card(explanation: Explanation) -> Iterator[str]:
     links = Links(explanation)
-    tone = "error" if explanation.raised else "warning"
+    shade = tone(explanation)
     name = xml(title(explanation))
-    accent = _ACCENT[tone]
+    accent = _ACCENT[shade]
     yield (
         f'<section role="region" aria-label="{name}: {xml(clean(explanation.kind))}" '
         f'style="{_CARD};border-color:{_RIM} {_RIM} {_RIM} {accent}">'
         f'<h4 class="jp-toc-ignore" style="{_HEAD}">'
-        f'<span aria-hidden="true" style="color:{accent}">{_SIGN[tone]}</span> {name}'
+        f'<span aria-hidden="true" style="color:{accent}">{_SIGN[shade]}</span> {name}'
         f'<span style="font-weight:400;color:var(--jp-ui-font-color2,inherit)"> · '
         f"{xml(clean(explanation.kind))}</span></h4>"
     )
@@ -109,8 +126,9 @@ def _card(explanation: Explanation) -> Iterator[str]:
         yield f'<p style="{_WHAT}">{xml(cleaned(explanation.what))}</p>'
     yield _rows(first_fields(explanation, links))
     is_one = len(explanation.fixes) == 1
+    label = fix_label(explanation).capitalize()
     fixes = [
-        _fix(fix, "Fix" if is_one else f"Fix {number}", links)
+        _fix(fix, label if is_one else f"{label} {number}", links)
         for number, fix in enumerate(explanation.fixes, 1)
     ]
     yield "".join(fixes[:1])

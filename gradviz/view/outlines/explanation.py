@@ -10,7 +10,14 @@ from typing import Final
 from gradviz.model.explanation import Explanation, Fix
 from gradviz.model.explanations import Explanations
 from gradviz.model.report import Report
-from gradviz.view.explanations.fields import Field, changes_of, first_fields, more_fields
+from gradviz.view.explanations.fields import (
+    Field,
+    changes_of,
+    first_fields,
+    fix_label,
+    more_fields,
+    title,
+)
 from gradviz.view.explanations.links import Links
 from gradviz.view.text import clean, cleaned
 
@@ -19,7 +26,8 @@ LINES_FIRST: Final = 5
 """Most lines before ``more``, with what happened in up to three of them."""
 INDENT: Final = "    "
 NOTHING: Final = "nothing to explain: no error was raised"
-ALL_WELL: Final = f"{NOTHING}, and no gradient is known to be wrong"
+NO_FAULT: Final = "no error was raised, and no gradient is known to be wrong"
+ALL_WELL: Final = f"nothing to explain: {NO_FAULT}"
 
 
 def explanation_text(explanation: Explanation) -> str:
@@ -54,7 +62,9 @@ def explanations_text(found: Explanations) -> str:
         >>> print(explanations_text(Explanations()))
         nothing to explain: no error was raised, and no gradient is known to be wrong
     """
-    parts = [*map(explanation_text, found)] or [ALL_WELL]
+    parts = [*map(explanation_text, found)]
+    if not any(one.is_fault for one in found):
+        parts.insert(0, NO_FAULT if parts else ALL_WELL)
     return "\n\n".join((*parts, *map(_report, found.reports)))
 
 
@@ -78,7 +88,9 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _first(explanation: Explanation, links: Links) -> Iterator[str]:
-    yield from _field("what", cleaned(explanation.what))
+    yield from _field(
+        "what" if explanation.is_fault else title(explanation), cleaned(explanation.what)
+    )
     for field in first_fields(explanation, links):
         yield from _fact(field)
 
@@ -87,14 +99,15 @@ def _fixes(explanation: Explanation, links: Links, room: int) -> tuple[list[str]
     """The lines of the fixes before and after ``more``: of the first, as much as there is room."""
     if not explanation.fixes:
         return [], []
-    (first, *others), name = explanation.fixes, "fix 1" if explanation.fixes[1:] else "fix"
+    label, (first, *others) = fix_label(explanation), explanation.fixes
+    name = f"{label} 1" if others else label
     does = list(_field(name, cleaned(first.does) or "type this"))
     changes = list(_changes(first, links))
     further = [
         line
         for number, fix in enumerate(others, 2)
         for line in (
-            *_field(f"fix {number}", cleaned(fix.does) or "type this"),
+            *_field(f"{label} {number}", cleaned(fix.does) or "type this"),
             *_changes(fix, links),
         )
     ]
@@ -110,8 +123,10 @@ def _fixes(explanation: Explanation, links: Links, room: int) -> tuple[list[str]
 
 
 def _the(name: str) -> str:
-    """``the fix``, or ``fix 1`` of several."""
-    return name if " " in name else f"the {name}"
+    """``the fix``, or ``fix 1`` of several; ``that`` of a change which may not be meant."""
+    if name.startswith("if not meant"):
+        return "that"
+    return f"the {name}" if name == "fix" else name
 
 
 def _fact(field: Field) -> Iterator[str]:

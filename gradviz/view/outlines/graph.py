@@ -7,6 +7,7 @@ from typing import Final
 
 from gradviz.model.facts import FLAGS, NodeFacts, SlotFacts, TensorKey
 from gradviz.model.graph import Graph
+from gradviz.model.long_text import joined
 from gradviz.model.progress import counted, working
 from gradviz.model.records import Node, TensorInfo
 from gradviz.model.report import Column, Table
@@ -37,23 +38,27 @@ def outline(graph: Graph) -> str:
 
 def outline_of(graph_index: GraphIndex, most: int) -> str:
     """The same for a graph that is indexed already, with at most so many nodes."""
+    return joined(_lines(graph_index, most))
+
+
+def _lines(graph_index: GraphIndex, most: int) -> Iterator[str]:
+    """The lines, each but the first after a line break."""
     where = f"; on {graph_index.devices}" if graph_index.devices else ""
-    lines = [aria.of_graph(graph_index) + where]
+    yield aria.of_graph(graph_index) + where
     nodes = graph_index.graph.nodes
     shown = min(most, len(nodes))
     for place in counted(range(shown), "nodes listed", shown):
-        lines.append("\n".join(_node_lines(nodes[place], graph_index)))
+        yield from (f"\n{line}" for line in _node_lines(nodes[place], graph_index))
     if len(nodes) > most:
         hidden = formatting.plural(len(nodes) - most, "more node")
-        lines.append(f"… {hidden} not listed; print(gradviz.snapshot(…)) lists all")
+        yield f"\n… {hidden} not listed; print(gradviz.snapshot(…)) lists all"
     if graph_index.outside:
-        lines.append("outside the graph")
+        yield "\noutside the graph"
         for info in graph_index.outside:
-            lines.append(f"{info.id} {_tensor_line(info, graph_index)}")
+            yield f"\n{info.id} {_tensor_line(info, graph_index)}"
             places = ", ".join(f"{n} {clean(s)}" for n, s in graph_index.saved_by.get(info.id, ()))
             if places:
-                lines.append(f"   saved by {places}")
-    return "\n".join(lines)
+                yield f"\n   saved by {places}"
 
 
 def table(graph: Graph) -> Table:

@@ -22,8 +22,9 @@ from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node, TensorInfo
 from gradviz.model.sentence import Sentence
 from gradviz.view import formatting
+from gradviz.view.aria import VALUES_LEFT_OUT
 from gradviz.view.captions.caption import captions
-from gradviz.view.explanations.fields import explained
+from gradviz.view.explanations.fields import explained, worth_a_look
 from gradviz.view.outlines.explanation import explanation_text
 from gradviz.view.text import clean
 
@@ -69,6 +70,7 @@ def recording_outline(recording: Recording, sentences: Sequence[Sentence] | None
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
     sentences, why = sentences or captions(recording), explained(recording)
+    notes = worth_a_look(recording)
     count = len(recording.records)
     first = min(count, MOST // 2) if count > MOST else count
     last = range(count - MOST // 2, count) if count > MOST else range(0)
@@ -81,7 +83,9 @@ def recording_outline(recording: Recording, sentences: Sequence[Sentence] | None
         indent = " " * (wide + 2 + 2 * nesting(step))
         lines += _step_lines(f"{step.number:>{wide}}", indent, sentences[step.index])
         for one in why.get(step.index, ()):
-            lines += _explanation(one, indent)
+            lines += _explanation(one, indent, "!")
+        for one in notes.get(step.index, ()):
+            lines += _explanation(one, indent, "·")
         lines += _Changes(recording, step).lines(indent)
     return "\n".join(lines)
 
@@ -113,12 +117,14 @@ def summary(recording: Recording) -> str:
         parts.append(formatting.plural(backwards, "backward"))
     if recording.at_error is not None:
         parts.append("an error")
+    if recording.values_left_out:
+        parts.append(VALUES_LEFT_OUT)
     return ", ".join(parts)
 
 
-def _explanation(explanation: Explanation, indent: str) -> Iterator[str]:
+def _explanation(explanation: Explanation, indent: str, sign: str) -> Iterator[str]:
     for line in explanation_text(explanation).split("\n"):
-        yield f"{indent}  ! {line}"
+        yield f"{indent}  {sign} {line}"
 
 
 def _step_lines(number: str, indent: str, words: str) -> Iterator[str]:

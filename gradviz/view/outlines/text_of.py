@@ -7,17 +7,19 @@ from functools import singledispatch
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
 from gradviz.model.graph import Graph
+from gradviz.model.question import Question
 from gradviz.model.recording import Recording
 from gradviz.model.report import Report
 from gradviz.view.outlines.explanation import explanation_text, explanations_text
 from gradviz.view.outlines.graph import outline
+from gradviz.view.outlines.question import question_text
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.outlines.report import report_text
 
 
 @singledispatch
 def text_of(subject: object) -> str:
-    """An object of the model as text: reports, graphs, recordings and explanations.
+    """An object of the model as text: reports, graphs, recordings, explanations, questions.
 
     Of anything else it is the ``repr``.
 
@@ -30,6 +32,7 @@ def text_of(subject: object) -> str:
 
 
 text_of.register(Graph, outline)
+text_of.register(Question, question_text)
 text_of.register(Recording, recording_outline)
 text_of.register(Explanation, explanation_text)
 text_of.register(Explanations, explanations_text)

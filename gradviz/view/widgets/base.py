@@ -11,6 +11,7 @@ import ipywidgets
 import traitlets
 
 from gradviz.model.errors import GradvizError, UnknownNodeError
+from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.html.image import image_html
@@ -192,12 +193,15 @@ class GraphWidget(anywidget.AnyWidget):
         """The widget, and for readers without a kernel the picture and the outline.
 
         ``text/html`` carries the picture as a data image, since it is the only form a notebook
-        that is not trusted shows. Apart from the widget's model id the bundle is the same bytes
-        for the same graph.
+        that is not trusted shows. The digest of the document is there for comparisons, which do
+        not see the widget. Apart from the widget's model id the bundle is the same bytes for the
+        same graph.
         """
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         data = {**(data or {}), "text/plain": repr(self)}
+        if "format" in self.wire:
+            data[MIME] = digest(self.wire)
         if svg := self._still:
             data["text/html"] = image_html(svg, self.wire.get("summary", ""))
             data["image/svg+xml"] = svg

@@ -11,6 +11,7 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
+from gradviz.model.without_values import explanation_without_values, graph_without_values
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
@@ -72,6 +73,7 @@ class ExplainedPicture(Picture):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        values: bool = True,
     ) -> None:
         """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
         self.check_open()
@@ -82,10 +84,15 @@ class ExplainedPicture(Picture):
             ".html": self._html,
         }
         write = writers.get(Path(path).suffix.lower())
-        if write is None:
-            super().save(path)
+        if write is None or not values:
+            super().save(path, values=values)
         else:
             Path(path).write_bytes(write())
+
+    def _without_values(self) -> ExplainedPicture:
+        explanation = explanation_without_values(self._explanation)
+        graph = graph_without_values(self.graph)
+        return ExplainedPicture(graph, explanation, self._shown, self.height, self._fold)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of every picture, with the card below it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from gradviz.model import Graph
 from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
 from gradviz.model.highlights import Highlight
+from gradviz.model.without_values import graph_without_values
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -141,12 +143,22 @@ class Picture(FoldedWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        values: bool = True,
     ) -> None:
-        """Write the picture to a file; the ending says what: .svg .png .pdf .dot .json .html.
+        """Write the picture to a file; the ending says what: .svg .png .pdf .dot .mmd .json .html.
 
-        The HTML is one file that works without a network and without a kernel. PDF needs the
-        program ``dot`` of Graphviz; the others need nothing. ``animated``, ``stops`` and
+        The HTML is one file that works without a network and without a kernel. MMD is a Mermaid
+        flowchart, which GitHub and documentation sites draw. PDF needs the program ``dot`` of
+        Graphviz; the others need nothing. ``animated``, ``stops`` and
         ``seconds`` are options of a recording.
+
+        Args:
+            path: Where to.
+            animated: Whether it plays the steps of a recording.
+            stops: Which of them.
+            seconds: How long each is seen.
+            values: ``False`` for a file without any number of your tensors, which says so: for a
+                report of a bug. The text of your code stays as it is.
 
         Raises:
             OptionError: If the ending is none of these, or an animation is asked for.
@@ -155,7 +167,15 @@ class Picture(FoldedWidget):
         from gradviz.view.export.files import refuse_animation, save
 
         refuse_animation(path, animated, stops, seconds)
+        if not values:
+            with closing(self._without_values()) as bare:
+                bare.save(path)
+            return
         save(self._graph, path, self._shown, self._folding)
+
+    def _without_values(self) -> Picture:
+        """The same picture without numbers of tensors."""
+        return Picture(graph_without_values(self._graph), self._shown, self.height, self._fold)
 
     @property
     def _shown(self) -> DrawOptions:

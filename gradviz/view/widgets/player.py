@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -13,10 +14,13 @@ import traitlets
 from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
+from gradviz.model.without_values import recording_without_values
 from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import decisive_steps
 from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import caption
+from gradviz.view.documents.folded_recording import inside_answer
+from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
 from gradviz.view.explanations.fields import explained
@@ -121,6 +125,7 @@ class Player(GraphWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        values: bool = True,
     ) -> None:
         """Write to a file; the ending says what: .html .svg .png .pdf .json .gif .apng.
 
@@ -135,6 +140,8 @@ class Player(GraphWidget):
             stops: Which steps are played; if not given all but sub-steps, at most 60.
             seconds: How long each is seen, 1.6 if not given; where something goes wrong, and at
                 the end, it is longer.
+            values: ``False`` for a file without any number of your tensors, which says so: for a
+                report of a bug. The text of your code stays as it is.
 
         Raises:
             OptionError: If the ending is none of these, if it has one picture and an animation is
@@ -154,6 +161,10 @@ class Player(GraphWidget):
             True
         """
         self.check_open()
+        if not values:
+            with closing(self._without_values()) as bare:
+                bare.save(path, animated=animated, stops=stops, seconds=seconds)
+            return
         ending = Path(path).suffix.lower()
         if ending in ANIMATED and (animated or ending != ".svg"):
             Path(path).write_bytes(self.animation_file(ending, stops, seconds))
@@ -177,6 +188,16 @@ class Player(GraphWidget):
                 f"a recording can be saved as {', '.join(endings)}"
             )
         Path(path).write_bytes(writers[ending]())
+
+    def _without_values(self) -> Player:
+        """The same player without numbers of tensors."""
+        number = self._recording.numbers.number
+        marked = [number(place) for place in self.wire["stops"]]
+        known = recording_without_values(self._recording)
+        bare = Player(known, self._options, self.step, marked, self.height)
+        for name in ("detail", "speed", "engine_arrows", "density", "selected"):
+            setattr(bare, name, getattr(self, name))
+        return bare
 
     def animation_file(
         self, ending: str, stops: Iterable[int | str] | None = None, seconds: float | None = None
@@ -290,11 +311,35 @@ class Player(GraphWidget):
         )
 
     def _answer_to(self, what: Any) -> bytes | None:
-        """The animation that the menu of the browser asks for.
+        """The insides of folds, ``{"inside": ids}``, or the animation that the menu of the browser
+        asks for.
 
         The browser does not make it: code, graph and captions would be laid out by two programs.
         """
-        return self.animation_file(".svg") if what == "animation" else None
+        if what == "animation":
+            return self.animation_file(".svg")
+        folded = self._animations.folded
+        ids = what.get("inside") if isinstance(what, dict) else None
+        if folded is None or not isinstance(ids, list) or not ids:
+            return None
+        with no_collection():
+            return inside_answer(folded, ids)
+
+    @property
+    def _whole(self) -> dict[str, Any]:
+        """The document of a page without a kernel: it has more of what is in boxes."""
+        if self._animations.folded is None or not self.wire["fold"]["limit"]:
+            return self.wire
+        stops = [self._recording.numbers.number(place) for place in self.wire["stops"]]
+        with no_collection():
+            return recording_document(
+                self._recording,
+                self.step,
+                stops,
+                self._options,
+                animations=self._animations,
+                insides=PAGE,
+            )
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int | str:
@@ -331,7 +376,7 @@ class Player(GraphWidget):
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")
 
     def _html(self) -> bytes:
-        wire = {**self.wire, "open": self._shown, "json": self._json().decode().strip()}
+        wire = {**self._whole, "open": self._shown, "json": self._json().decode().strip()}
         traits = {
             "wire": compress(wire),
             "step": self.step,

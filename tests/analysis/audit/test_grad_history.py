@@ -187,3 +187,22 @@ def test_why_there_is_no_grad_is_told_by_a_recording() -> None:
     audit = gradviz.audit(loss, model, recording=recording).findings
     assert audit["weight"].gets_gradient is True
     assert "no .grad now: zero_grad() in line " in str(audit)
+
+
+def test_where_the_recording_does_not_know_it_no_recording_is_asked_for() -> None:
+    model = nn.Linear(2, 1)
+    with gradviz.record() as recording:
+        loss = model(torch.ones(3, 2)).pow(2).mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+    told = {
+        is_recorded: " ".join(
+            gradviz.audit(
+                loss, model, recording=recording if is_recorded else None
+            ).findings.sentences
+        )
+        for is_recorded in (True, False)
+    }
+    assert "is not known from the recording." in told[True]
+    assert "pass recording=" not in told[True]
+    assert "pass recording=" in told[False]

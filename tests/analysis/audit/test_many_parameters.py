@@ -187,3 +187,18 @@ def test_the_text_shows_blocks_and_says_where_all_rows_are(audit: Audit) -> None
     assert any(line.startswith("    ▸ h.7") and "6 of 12" in line for line in lines)
     said = "▸ 1,200 rows are in closed blocks: .rows of a table has all, and "
     assert said + "report.save('rows.csv') writes those of the first table." in lines
+
+
+def test_a_module_is_found_by_its_path_from_the_variable_too_and_prints_what_it_has() -> None:
+    first, second, unused = torch.nn.Linear(3, 4), torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+    model = torch.nn.Sequential(first, torch.nn.Sequential(second, unused))
+    loss = second(first(torch.ones(1, 3))).sum()
+    report = gradviz.audit(loss, model).findings
+    assert report["model.1"] == report["1"]
+    assert report["model.0.weight"] == report["0.weight"]
+    assert str(report["1"]) == (
+        "1: 4 parameters, 20 elements, without gradient: 1.1.weight, 1.1.bias"
+    )
+    for name in ("0.1", "model.7", "1.0.1", "model.other.1"):
+        with pytest.raises(gradviz.UnknownNodeError, match="no parameter"):
+            report[name]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor, nn, optim
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 
 import gradviz
@@ -206,3 +206,35 @@ def test_an_optimizer_of_another_model_changes_nothing_here() -> None:
     assert "The optimizer has 2 more tensors that are no parameters of this model." in (
         report.findings.sentences
     )
+
+
+class Wrapper:
+    """Keeps an optimizer as accelerate and Lightning do."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = optimizer
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"reading {name} runs code of the user")
+
+
+@pytest.mark.parametrize("wrap", [Wrapper, lambda o: optim.lr_scheduler.StepLR(o, 1)])
+def test_an_optimizer_is_found_in_what_wraps_it(wrap: Callable[[Any], Any]) -> None:
+    net = Net()
+    audit = gradviz.audit(
+        net.used.sum(),
+        net,
+        wrap(
+            Wrapper(SGD(net.parameters(), lr=0.1))
+            if wrap is Wrapper
+            else SGD(net.parameters(), lr=0.1)
+        ),
+    ).findings
+    assert audit.optimizer.name == "SGD"
+    assert audit["used"].updated is True
+
+
+def test_a_grad_scaler_has_no_optimizer() -> None:
+    net = Net()
+    with pytest.raises(gradviz.OptionError, match=r"scaler\.step\(optimizer\)"):
+        gradviz.audit(net.used.sum(), net, torch.amp.GradScaler("cpu"))

@@ -116,8 +116,9 @@ def test_rows_are_found_by_path_and_listed_in_the_order_of_the_model() -> None:
     assert [row.name for row in report.findings] == [n for n, _ in model.named_parameters()]
     assert [row["parameter"] for row in report] == [n for n, _ in model.named_parameters()]
     assert report["fc.weight"].shape == (3, 2)
-    with pytest.raises(UnknownNodeError, match=r"no parameter 'model.fc.weight'.*'fc.weight'\]"):
-        report["model.fc.weight"]
+    assert report["model.fc.weight"] is report["fc.weight"]
+    with pytest.raises(UnknownNodeError, match=r"no parameter 'head.fc.weight'.*'fc.weight'\]"):
+        report["head.fc.weight"]
     with pytest.raises(UnknownNodeError, match=r"it has: fc.weight, fc.bias, head.weight"):
         report["nothing"]
 

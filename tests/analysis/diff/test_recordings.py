@@ -141,3 +141,33 @@ def test_a_recording_is_compared_with_a_graph() -> None:
     assert [(d.name, d.fact, d.change) for d in found.differences if d.subject == "tensor"] == [
         ("a", ".grad", "1210.0 → None")
     ]
+
+
+def rank(inputs: float, is_shared: bool = False) -> Recording:
+    """One of two ranks; the mean of their gradients is 5.0."""
+    net = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.ones_(net.weight)
+    scale = torch.ones((), requires_grad=True)
+    optimizer = torch.optim.SGD([*net.parameters(), scale], lr=0.1)
+    x = torch.tensor([[inputs]])
+    with gradviz.record(label=f"rank {inputs:g}") as recording:
+        for _ in range(2):
+            (net(x).sum() + scale).backward()
+            if is_shared:
+                net.weight.grad = torch.full((1, 1), 5.0)
+            optimizer.step()
+            optimizer.zero_grad()
+    return recording
+
+
+def test_gradients_of_two_ranks_are_compared_although_they_were_cleared() -> None:
+    found = comparison_of(rank(4.0), Recording.from_json(rank(6.0).to_json()))
+    told = [(d.name, d.fact, d.change) for d in found.differences if ".grad" in d.fact]
+    assert told == [("net.weight", ".grad at optimizer step 1", "[4.0] → [6.0]")]
+    assert " (rank 4 → rank 6): " in found.title
+
+
+def test_gradients_that_two_ranks_share_before_the_step_do_not_differ() -> None:
+    found = comparison_of(rank(4.0, is_shared=True), rank(6.0, is_shared=True))
+    assert [d for d in found.differences if ".grad" in d.fact] == []
+    assert found.differences

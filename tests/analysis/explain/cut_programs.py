@@ -518,3 +518,297 @@ program(
     """,
     (("Variable(out.data)", "out"),),
 )
+program(
+    "teacher and student in one block of a cell",
+    ("s", "t", "loss", "out", "model.weight"),
+    """
+    # %%
+    teacher, model = nn.Linear(3, 4), nn.Linear(3, 4)
+    x = torch.randn(6, 3)
+    # %%
+    with torch.no_grad():  # culprit
+        t = F.softmax(teacher(x) / 2, dim=1)
+        s = F.log_softmax(model(x) / 2, dim=1)
+    loss = F.kl_div(s, t, reduction="batchmean")
+    loss.backward()  # raises
+    """,
+    (("    s = F.log_softmax", "s = F.log_softmax"),),
+)
+
+program(
+    "query and keys of two encoders in one block",
+    ("q", "logits", "loss"),
+    """
+    # %%
+    queries, keys = nn.Linear(3, 4), nn.Linear(3, 4)
+    x1, x2 = torch.randn(5, 3), torch.randn(5, 3)
+    # %%
+    optimizer = optim.SGD(queries.parameters(), lr=0.1)
+    with torch.no_grad():  # culprit
+        q = F.normalize(queries(x1), dim=1)
+        k = F.normalize(keys(x2), dim=1)
+        logits = q @ k.t() / 0.1
+    loss = F.cross_entropy(logits, torch.arange(5))
+    loss.backward()  # raises
+    optimizer.step()
+    """,
+    (
+        (
+            "with torch.no_grad():\n    q = F.normalize(queries(x1), dim=1)\n    k",
+            "q = F.normalize(queries(x1), dim=1)\nwith torch.no_grad():\n    k",
+        ),
+        ("    logits = q", "logits = q"),
+    ),
+    result="queries.parameters()",
+)
+
+program(
+    "fixed features and their head in one block",
+    ("logits", "loss", "f"),
+    """
+    # %%
+    backbone, head = nn.Linear(3, 4), nn.Linear(4, 2)
+    x, y = torch.randn(5, 3), torch.tensor([0, 1, 0, 1, 1])
+    # %%
+    optimizer = optim.SGD(head.parameters(), lr=0.1)
+    with torch.no_grad():  # culprit
+        f = torch.relu(backbone(x))
+        logits = head(f)
+        loss = F.cross_entropy(logits, y)
+    loss.backward()  # raises
+    optimizer.step()
+    """,
+    (("    logits = head(f)\n    loss", "logits = head(f)\nloss"),),
+    result="[*head.parameters(), *backbone.parameters()]",
+)
+
+program(
+    "value and target of one network in one block",
+    ("q", "target", "loss"),
+    """
+    # %%
+    model = nn.Linear(3, 2)
+    s, s2, r = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5)
+    # %%
+    with torch.no_grad():  # culprit
+        q = model(s).max(1).values
+        target = r + 0.9 * model(s2).max(1).values
+    loss = F.mse_loss(q, target)
+    loss.backward()  # raises
+    """,
+    (
+        (
+            "with torch.no_grad():\n    q = model(s).max(1).values",
+            "q = model(s).max(1).values\nwith torch.no_grad():",
+        ),
+    ),
+)
+
+program(
+    "state of a cell in a block of a loop",
+    ("h", "loss", "model.weight_ih"),
+    """
+    # %%
+    model = nn.RNNCell(2, 3)
+    h = torch.zeros(4, 3)
+    batches = torch.randn(3, 4, 2)
+    # %%
+    for x in batches:
+        with torch.no_grad():  # culprit
+            h = model(x, h)
+            loss = h.pow(2).mean()
+        loss.backward()  # raises
+    """,
+    (
+        (
+            "    with torch.no_grad():\n        h = model(x, h)\n",
+            "    h = model(x, h.detach())\n    if True:\n",
+        ),
+    ),
+)
+
+program(
+    "a training step in inference mode",
+    ("out", "loss"),
+    """
+    # %%
+    model, x = nn.Linear(3, 2), torch.randn(5, 3)
+    # %%
+    with torch.inference_mode():  # culprit
+        out = model(x)
+        loss = out.pow(2).mean()
+    loss.backward()  # raises
+    """,
+    (("with torch.inference_mode():", "if True:"),),
+)
+
+program(
+    "numbers of losses add up in a tensor",
+    ("total", "loss"),
+    """
+    # %%
+    model = nn.Linear(3, 2)
+    batches = torch.randn(3, 4, 3)
+    # %%
+    total = torch.tensor(0.0)
+    for x in batches:
+        loss = model(x).pow(2).mean()
+        total += loss.item()  # culprit
+    total.backward()  # raises
+    """,
+    (("total += loss.item()", "total = total + loss"),),
+)
+
+program(
+    "number of a loss is weighted by a tensor",
+    ("total", "loss"),
+    """
+    # %%
+    model, x = nn.Linear(3, 2), torch.randn(4, 3)
+    weight = torch.tensor(0.5)
+    # %%
+    loss = model(x).pow(2).mean().item()  # culprit
+    total = weight * loss
+    total.backward()  # raises
+    """,
+    ((".mean().item()", ".mean()"),),
+)
+
+program(
+    "numbers of log-probabilities beside a list of rewards",
+    ("logps", "R", "loss"),
+    """
+    # %%
+    model = nn.Linear(4, 2)
+    states = torch.randn(4, 4)
+    # %%
+    logps, rewards = [], []
+    for state in states:
+        logps.append(F.log_softmax(model(state), 0)[1].item())  # culprit
+        rewards.append(1.0)
+    R = torch.tensor(rewards).flip(0).cumsum(0).flip(0)
+    loss = -(torch.tensor(logps) * R).sum()
+    loss.backward()  # raises
+    """,
+    (
+        ("[1].item()", "[1]"),
+        ("torch.tensor(logps)", "torch.stack(logps)"),
+    ),
+)
+
+program(
+    "error of a prediction in NumPy over lines",
+    ("p", "err", "loss"),
+    """
+    # %%
+    model = nn.Linear(3, 1)
+    x, y = torch.randn(5, 3), torch.randn(5, 1)
+    # %%
+    p = model(x).detach().numpy()  # culprit
+    err = np.mean(np.square(p - y.numpy()))
+    loss = torch.tensor(err)
+    loss.backward()  # raises
+    """,
+    (
+        ("model(x).detach().numpy()", "model(x)"),
+        ("np.mean(np.square(p - y.numpy()))", "((p - y) ** 2).mean()"),
+        ("torch.tensor(err)", "err"),
+    ),
+)
+
+program(
+    "array of weights beside a prediction in NumPy",
+    ("a", "loss"),
+    """
+    # %%
+    model, x = nn.Linear(3, 1), torch.randn(5, 3)
+    w = np.linspace(0.0, 1.0, 5)[:, None]
+    # %%
+    a = model(x).detach().numpy()  # culprit
+    loss = torch.tensor(np.sum(np.square(a * w)))
+    loss.backward()  # raises
+    """,
+    (
+        ("model(x).detach().numpy()", "model(x)"),
+        ("torch.tensor(np.sum(np.square(a * w)))", "(a * torch.from_numpy(w)).square().sum()"),
+    ),
+)
+
+program(
+    "head is frozen with the backbone and given to the optimizer",
+    ("model.2.weight", "model.2.bias", "loss"),
+    """
+    # %%
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    x, y = torch.randn(6, 3), torch.tensor([0, 1, 1, 0, 0, 1])
+    # %%
+    for p in model.parameters():
+        p.requires_grad = False  # culprit
+    optimizer = optim.SGD(model[2].parameters(), lr=0.1)
+    for epoch in range(2):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()  # raises
+        optimizer.step()
+    """,
+    (("optimizer = optim", "model[2].requires_grad_(True)\noptimizer = optim"),),
+    result="model.parameters()",
+)
+
+program(
+    "the gradient of a head is printed, which is frozen with the whole",
+    ("head.weight", "head.bias", "loss"),
+    """
+    # %%
+    body, head = nn.Linear(3, 4), nn.Linear(4, 2)
+    x, y = torch.randn(6, 3), torch.tensor([0, 1, 1, 0, 0, 1])
+    # %%
+    for layer in (body, head):
+        for p in layer.parameters():
+            p.requires_grad = False  # culprit
+    optimizer = optim.SGD(head.parameters(), lr=0.1)
+    loss = F.cross_entropy(head(torch.relu(body(x))), y)
+    loss.backward()  # raises
+    print(head.bias.grad)
+    """,
+    (("optimizer = optim", "head.requires_grad_(True)\noptimizer = optim"),),
+    result="head.parameters()",
+)
+
+program(
+    "generated weights are put into a frozen layer",
+    ("main.weight", "loss"),
+    """
+    # %%
+    hyper, main = nn.Linear(3, 6), nn.Linear(3, 2, bias=False)
+    z, x, y = torch.randn(3), torch.randn(5, 3), torch.randn(5, 2)
+    # %%
+    w = hyper(z).view(2, 3)
+    main.weight.requires_grad = False  # culprit
+    main.weight.data = w.data
+    loss = F.mse_loss(main(x), y)
+    loss.backward()  # raises
+    """,
+    (("main(x)", "F.linear(x, w)"),),
+    result="[p.grad for p in hyper.parameters()]",
+)
+
+program(
+    "second derivative in a residual that is learned",
+    ("du", "model.0.weight", "x", "u"),
+    """
+    # %%
+    model = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    x = torch.linspace(0, 1, 7).view(-1, 1).requires_grad_()
+    # %%
+    u = model(x)
+    du = torch.autograd.grad(u, x, torch.ones_like(u))[0]  # culprit
+    d2u = torch.autograd.grad(du, x, torch.ones_like(du))[0]  # raises
+    loss = (d2u + u).pow(2).mean()
+    loss.backward()
+    """,
+    (
+        ("torch.ones_like(u))", "torch.ones_like(u), create_graph=True)"),
+        ("torch.ones_like(du))", "torch.ones_like(du), create_graph=True)"),
+    ),
+)

@@ -645,3 +645,76 @@ program(
         ),
     ),
 )
+program(
+    "advantage trains the critic first",
+    ("adv", "actor_loss"),
+    """
+    # %%
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    s, r = torch.randn(5, 4), torch.randn(5)
+    optimizers = [optim.SGD(one.parameters(), lr=0.1) for one in (actor, critic)]
+    # %%
+    adv = r - critic(s).squeeze(-1)
+    logp = F.log_softmax(actor(s), 1)[:, 0]
+    critic_loss = adv.pow(2).mean()  # culprit
+    critic_loss.backward()  # culprit
+    optimizers[1].step()
+    actor_loss = -(logp * adv).mean()
+    actor_loss.backward()  # raises
+    optimizers[0].step()
+    """,
+    (("logp * adv", "logp * adv.detach()"),),
+    result="[*actor.parameters(), *critic.parameters()]",
+)
+
+program(
+    "two running statistics keep the graph",
+    ("model.1.mean", "model.1.var", "self.mean"),
+    """
+    # %%
+    class Norm(nn.Module):
+        def __init__(self, d):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(d))
+            self.register_buffer("var", torch.ones(d))
+
+        def forward(self, x):
+            out = (x - self.mean) / torch.sqrt(self.var + 1e-5)
+            self.mean *= 0.9
+            self.mean += 0.1 * x.mean(0)  # culprit
+            self.var *= 0.9
+            self.var += 0.1 * x.var(0)  # culprit
+            return out
+
+    model = nn.Sequential(nn.Linear(3, 3), Norm(3), nn.Linear(3, 1))
+    x, y = torch.randn(6, 3), torch.randn(6, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    # %%
+    for epoch in range(3):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()  # raises
+        optimizer.step()
+    """,
+    (
+        ("x.mean(0)", "x.detach().mean(0)"),
+        ("x.var(0)", "x.detach().var(0)"),
+    ),
+    result="model.parameters()",
+)
+
+program(
+    "gradient of each row of a batch",
+    ("l", "losses"),
+    """
+    # %%
+    model, x = nn.Linear(3, 1), torch.randn(4, 3)
+    # %%
+    losses = torch.tanh(model(x)).pow(2).squeeze(1)
+    rows = []
+    for l in losses:
+        rows.append(torch.autograd.grad(l, model.weight)[0])  # culprit raises
+    """,
+    (("model.weight)", "model.weight, retain_graph=True)"),),
+    result="rows",
+)

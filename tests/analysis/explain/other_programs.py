@@ -257,6 +257,23 @@ program(
     raised="AttributeError",
 )
 program(
+    "norm of gradients where a layer is frozen",
+    "grad is None",
+    "'NoneType' object has no attribute 'norm'",
+    ("model[0].weight", "model.0.weight", "p"),
+    """
+    # %%
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+    # %%
+    model[0].requires_grad_(False)  # culprit
+    model(torch.randn(2, 3)).sum().backward()
+    size = sum(p.grad.norm() for p in model.parameters())  # raises
+    """,
+    (("model.parameters())", "model.parameters() if p.grad is not None)"),),
+    result="[size]",
+    raised="AttributeError",
+)
+program(
     "checkpointed block alternates its branches",
     "recomputation differs",
     "different number of tensors",
@@ -613,4 +630,43 @@ program(
             "return out.index_fill(1, torch.tensor(self.unit), 0.0)",
         ),
     ),
+)
+program(
+    "entropy of probabilities of which some are masked",
+    "nan in backward",
+    "returned nan values",
+    ("p",),
+    """
+    # %%
+    model, x = nn.Linear(3, 4), torch.randn(2, 3)
+    mask = torch.tensor([[True, True, False, True], [True, False, True, True]])
+    # %%
+    with torch.autograd.detect_anomaly():
+        p = torch.softmax(model(x).masked_fill(~mask, float("-inf")), dim=1)
+        ent = -torch.where(mask, p * p.log(), torch.zeros_like(p)).sum(1)  # culprit
+        (-ent.mean()).backward()  # raises
+    """,
+    (("p.log()", "p.clamp(min=1e-8).log()"),),
+    (("p.log()", "torch.where(mask, p, 1).log()"),),
+)
+
+program(
+    "root of a mean by NumPy in a file without torch",
+    "numpy of a tensor that requires grad",
+    "numpy() on Tensor that requires grad",
+    (),
+    """
+    # %% rmse.py
+    import numpy as np
+
+    def rmse(prediction, target):
+        squared = (prediction - target) ** 2
+        return np.sqrt(squared.mean())  # culprit raises
+    # %%
+    from rmse import rmse
+    model, x, y = nn.Linear(3, 2), torch.randn(4, 3), torch.randn(4, 2)
+    # %%
+    rmse(model(x), y).backward()
+    """,
+    (("np.sqrt(squared.mean())", "squared.mean().sqrt()"),),
 )

@@ -1786,6 +1786,29 @@ y.sum().backward()  # noticed
     fixes=1,
 )
 add(
+    "a Function whose last argument has a default",
+    "wrong number of gradients",
+    """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias=None):
+        return x * 2 if bias is None else x * 2 + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, g  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+b = torch.tensor([3.0, 4.0], requires_grad=True)
+y = Scale.apply(Scale.apply(w, b))  # saved
+y.sum().backward()  # noticed
+""",
+    variables=("g",),
+    node="ScaleBackward",
+    right=({"w.grad": "torch.full((2,), 4.0)", "b.grad": "torch.full((2,), 2.0)"},),
+    fixes=1,
+)
+add(
     "a Function that leaves a gradient out",
     "wrong number of gradients",
     """
@@ -2080,6 +2103,866 @@ y.sum().backward()
     fixes=2,
 )
 
+# --- calls of forward, optimizers and conversions that are refused -------------------------------
+
+add(
+    "a view of a leaf, made under no_grad",
+    "view made without recording written",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+with torch.no_grad():
+    head = w[:2]
+head += 1.0  # culprit noticed
+(w * w).sum().backward()
+""",
+    variables=("head",),
+    right=({"w": "torch.tensor([2.0, 3.0, 3.0])", "w.grad": "2 * w"},),
+    fixes=1,
+    words=("made under no_grad",),
+)
+add(
+    "a view of a buffer, made under no_grad",
+    "view made without recording written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+buffer = torch.zeros(4)
+with torch.no_grad():
+    left = buffer[:2]
+left.copy_(w * 3)  # culprit noticed
+buffer.sum().backward()
+""",
+    variables=("left",),
+    right=({"w.grad": "torch.tensor([3.0, 3.0])"},),
+    fixes=1,
+    words=("left = buffer[:2]",),
+)
+add(
+    "a view of a result, made in inference mode",
+    "view made without recording written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+with torch.inference_mode():
+    first = h[:1]
+first.mul_(5)  # culprit noticed
+h.sum().backward()
+""",
+    variables=("first",),
+    right=({"w.grad": "torch.tensor([10.0, 2.0])"},),
+    fixes=1,
+    words=("made in inference mode",),
+)
+add(
+    "a view of a leaf, made under no_grad, that would learn",
+    "view made without recording written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+b = torch.tensor([3.0, 4.0], requires_grad=True)
+with torch.no_grad():
+    rows = b.view(2, 1)
+rows.add_(w.view(2, 1))  # culprit noticed
+b.sum().backward()
+""",
+    variables=("rows",),
+    fixes=0,
+)
+add(
+    "a view from a Function",
+    "view from a custom Function written",
+    """
+class Flat(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 10 * grad.view(2, 1)
+
+w = torch.tensor([[1.0], [2.0]], requires_grad=True)
+flat = Flat.apply(w * 1)
+flat *= 3  # culprit noticed
+flat.sum().backward()
+""",
+    variables=("flat",),
+    node="FlatBackward",
+    right=({"w.grad": "torch.tensor([[30.0], [30.0]])"},),
+)
+add(
+    "a view from a Function whose base is read",
+    "view from a custom Function written",
+    """
+class Flat(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.view(2, 1)
+
+w = torch.tensor([[1.0], [2.0]], requires_grad=True)
+h = w * 1
+flat = Flat.apply(h)
+flat *= 3  # culprit noticed
+(flat.sum() + h.sum()).backward()
+""",
+    variables=("flat",),
+    node="FlatBackward",
+    fixes=0,
+)
+add(
+    "views before their base is written",
+    "view of a written base used",
+    """
+w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+h = w * 1
+a, b = h.unbind(0)
+h.mul_(2)  # culprit
+loss = (a * b).sum()  # noticed
+loss.backward()
+""",
+    variables=("a",),
+    right=({"w.grad": "torch.tensor([[12.0, 16.0], [4.0, 8.0]])"},),
+    fixes=1,
+)
+add(
+    "a bias that was expanded",
+    "expanded tensor written",
+    """
+w = torch.tensor([1.0], requires_grad=True)
+rows = (w * 2).expand(3)
+rows += 1  # culprit noticed
+rows.sum().backward()
+""",
+    variables=("rows",),
+    node="ExpandBackward0",
+    right=({"w.grad": "torch.tensor([6.0])"},),
+)
+add(
+    "a result gets another shape",
+    "resized in place",
+    """
+w = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+h = w * 2
+h.resize_(2, 2)  # culprit noticed
+h[0].sum().backward()
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"w.grad": "torch.tensor([2.0, 2.0, 0.0, 0.0])"},),
+    fixes=1,
+)
+add(
+    "a leaf grows",
+    "resized in place",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+w.resize_(3)  # culprit noticed
+""",
+    variables=("w",),
+    fixes=0,
+)
+add(
+    "the last state of a sequence",
+    "view detached in place",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+states = (w * 3).view(2, 1)
+last = states[-1]
+last.detach_()  # culprit noticed
+(states.sum() * last).sum().backward()
+""",
+    variables=("last",),
+    node="SelectBackward0",
+    right=({"w.grad": "torch.tensor([18.0, 18.0])"},),
+    fixes=1,
+)
+add(
+    "states in a loop",
+    "view detached in place",
+    """
+w = torch.tensor([[1.0], [2.0]], requires_grad=True)
+states = (w * 3).unbind(0)
+for state in states:
+    state.detach_()  # culprit noticed
+(w.sum() * sum(states)).backward()
+""",
+    variables=("states[0]", "state"),
+    node="UnbindBackward0",
+    right=({"w.grad": "torch.tensor([[9.0], [9.0]])"},),
+    fixes=1,
+)
+add(
+    "an optimizer of a tensor",
+    "optimizer given no tensors",
+    """
+z = torch.tensor([1.0, 2.0], requires_grad=True)
+optimizer = torch.optim.SGD(z, lr=0.5)  # culprit noticed
+z.sum().backward()
+optimizer.step()
+""",
+    variables=("z",),
+    right=({"z": "torch.tensor([0.5, 1.5])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "an optimizer of a module",
+    "optimizer given no tensors",
+    """
+model = nn.Linear(2, 1)
+model.weight.data.zero_()
+optimizer = torch.optim.SGD(model, lr=0.5)  # culprit noticed
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+""",
+    right=({"model.weight": "torch.tensor([[-0.5, -0.5]])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "an optimizer of a dict",
+    "optimizer given no tensors",
+    """
+params = {"w": torch.ones(1, requires_grad=True), "b": torch.zeros(1, requires_grad=True)}
+optimizer = torch.optim.SGD(params, lr=0.5)  # culprit noticed
+(2 * params["w"] + params["b"]).sum().backward()
+optimizer.step()
+""",
+    right=({"params['w']": "torch.zeros(1)", "params['b']": "-0.5 * torch.ones(1)"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "an optimizer of named parameters in a dict",
+    "optimizer given no tensors",
+    """
+model = nn.Linear(2, 1)
+model.weight.data.zero_()
+optimizer = torch.optim.SGD(model.state_dict(), lr=0.5)  # culprit noticed
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+""",
+    right=({"model.weight": "torch.tensor([[-0.5, -0.5]])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "an optimizer of two modules",
+    "optimizer given no tensors",
+    """
+encoder, head = nn.Linear(2, 1), nn.Linear(1, 1)
+head.weight.data.fill_(1)
+optimizer = torch.optim.SGD([encoder, head.parameters()], lr=0.5)  # culprit noticed
+encoder.weight.data.zero_()
+head(encoder(torch.ones(1, 2))).sum().backward()
+optimizer.step()
+""",
+    right=({"encoder.weight": "torch.tensor([[-0.5, -0.5]])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "an optimizer of numbers",
+    "optimizer given no tensors",
+    """
+optimizer = torch.optim.SGD([0.5, 1.5], lr=0.5)  # culprit noticed
+""",
+    fixes=0,
+    raised="TypeError",
+)
+add(
+    "an iterator of parameters, twice",
+    "optimizer without parameters",
+    """
+model = nn.Linear(2, 1)
+model.weight.data.zero_()
+params = model.parameters()
+count = sum(p.numel() for p in params)  # culprit
+optimizer = torch.optim.SGD(params, lr=0.5)  # noticed
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+""",
+    right=({"model.weight": "torch.tensor([[-0.5, -0.5]])", "count": "3"},),
+    fixes=1,
+    raised="ValueError",
+    words=("an iterator that is used up",),
+)
+add(
+    "an optimizer of what is frozen",
+    "optimizer without parameters",
+    """
+model = nn.Linear(2, 1).requires_grad_(False)
+optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad])  # culprit noticed
+""",
+    variables=("model.weight", "model.bias"),
+    fixes=0,
+    raised="ValueError",
+)
+add(
+    "an optimizer of an empty module",
+    "optimizer without parameters",
+    """
+model = nn.Sequential(nn.ReLU())
+optimizer = torch.optim.SGD(model.parameters())  # culprit noticed
+""",
+    fixes=0,
+    raised="ValueError",
+)
+add(
+    "the head in two groups",
+    "parameter in two groups",
+    """
+model = nn.Sequential(nn.Linear(2, 1), nn.Linear(1, 1))
+model[0].weight.data.zero_()
+model[1].weight.data.fill_(1)
+optimizer = torch.optim.SGD(  # culprit noticed
+    [{"params": model.parameters()}, {"params": model[1].parameters(), "lr": 0.0}], lr=0.5
+)
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+""",
+    variables=("model.1.weight", "model.1.bias"),
+    right=({"model[0].weight": "torch.tensor([[-0.5, -0.5]])", "model[1].weight.item()": "1.0"},),
+    fixes=1,
+    raised="ValueError",
+)
+add(
+    "a weight is normalised",
+    "tensor in place of a parameter",
+    """
+layer = nn.Linear(2, 1, bias=False)
+layer.weight.data.copy_(torch.tensor([[3.0, 4.0]]))
+optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
+layer.weight = layer.weight / layer.weight.norm()  # culprit noticed
+layer(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+""",
+    variables=("layer.weight",),
+    right=({"layer.weight": "torch.tensor([[-0.4, -0.2]])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "a weight of constants",
+    "tensor in place of a parameter",
+    """
+layer = nn.Linear(2, 2, bias=False)
+layer.weight = torch.eye(2)  # culprit noticed
+layer(torch.ones(1, 2)).sum().backward()
+""",
+    variables=("layer.weight",),
+    right=({"layer.weight": "torch.eye(2)", "layer.weight.grad": "torch.ones(2, 2)"},),
+    raised="TypeError",
+)
+add(
+    "a weight that another network computes",
+    "tensor in place of a parameter",
+    """
+layer, hyper = nn.Linear(1, 1, bias=False), nn.Linear(1, 1)
+layer.weight = hyper(torch.ones(1, 1))  # culprit noticed
+""",
+    variables=("layer.weight",),
+    fixes=0,
+    raised="TypeError",
+)
+add(
+    "a tensor is registered as a parameter",
+    "tensor in place of a parameter",
+    """
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_parameter("scale", torch.ones(2))  # culprit noticed
+
+model = Scaled()
+(model.scale * 3).sum().backward()
+""",
+    right=({"model.scale.grad": "torch.tensor([3.0, 3.0])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "integers as data",
+    "data of another kind",
+    """
+layer = nn.Linear(2, 2, bias=False)
+layer.weight.data = torch.tensor([[1, 0], [0, 1]])  # culprit noticed
+layer(torch.ones(1, 2)).sum().backward()
+""",
+    variables=("layer.weight",),
+    right=({"layer.weight": "torch.eye(2)"},),
+    fixes=1,
+)
+add(
+    "a list as data",
+    "data of another kind",
+    """
+w = torch.zeros(2, requires_grad=True)
+w.data = [1.0, 2.0]  # culprit noticed
+(w * w).sum().backward()
+""",
+    variables=("w",),
+    right=({"w.grad": "torch.tensor([2.0, 4.0])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "an inference tensor is to learn",
+    "inference tensor cannot require grad",
+    """
+with torch.inference_mode():  # culprit
+    start = torch.ones(2)
+start.requires_grad_()  # noticed
+(start * start).sum().backward()
+""",
+    variables=("start",),
+    right=({"start.grad": "torch.tensor([2.0, 2.0])"},),
+)
+add(
+    "a result is pickled for another process",
+    "non-leaf sent to another process",
+    """
+from multiprocessing.reduction import ForkingPickler
+import torch.multiprocessing
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+features = w * 2
+data = ForkingPickler.dumps({"features": features})  # culprit noticed
+""",
+    variables=("features",),
+    node="MulBackward0",
+    right=({"len(data) > 0": "True"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "complex singular vectors",
+    "gradient depends on a free choice",
+    """
+m = torch.tensor([[1.0 + 1j, 2.0], [0.5, 3.0 - 1j]], requires_grad=True)
+u, s, vh = torch.linalg.svd(m)  # culprit
+u.real.sum().backward()  # noticed
+""",
+    variables=("m",),
+    node="LinalgSvdBackward0",
+    fixes=0,
+)
+add(
+    "a lambda for each number",
+    "Python function of each number",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+h.apply_(lambda v: v * v + 1)  # culprit noticed
+h.sum().backward()
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"w.grad": "8 * w"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "a branch for each number",
+    "Python function of each number",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+h.apply_(lambda v: v if v > 3 else 0.0)  # culprit noticed
+""",
+    variables=("h",),
+    node="MulBackward0",
+    fixes=0,
+    only_cpu=True,
+)
+add(
+    "requires_grad_ inside of a function that is differentiated",
+    "not possible under torch.func",
+    """
+def energy(x):
+    x.requires_grad_()  # culprit noticed
+    return (x * x).sum()
+
+force = torch.func.grad(energy)(torch.tensor([1.0, 2.0]))
+""",
+    variables=("x",),
+    right=({"force": "torch.tensor([2.0, 4.0])"},),
+    fixes=1,
+)
+add(
+    "a function of several numbers is differentiated",
+    "not a scalar",
+    """
+def square(x):
+    return x * x  # culprit
+
+slope = torch.func.grad(square)(torch.tensor([1.0, 2.0]))  # noticed
+""",
+    right=({"slope": "torch.tensor([2.0, 4.0])"},),
+    fixes=1,
+)
+add(
+    "a function that returns a number is differentiated",
+    "function returns no tensor",
+    """
+def energy(x):
+    return (x * x).sum().item()  # culprit
+
+force = torch.func.grad(energy)(torch.tensor([1.0, 2.0]))  # noticed
+""",
+    right=({"force": "torch.tensor([2.0, 4.0])"},),
+    fixes=1,
+)
+add(
+    "weights of a histogram",
+    "no derivative",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+counts = torch.bincount(torch.tensor([0, 1, 1]), weights=w)  # culprit
+counts.sum().backward()  # noticed
+""",
+    variables=("w",),
+    node="NotImplemented",
+    fixes=0,
+    words=("bincount has no derivative",),
+)
+add(
+    "R of a decomposition without Q",
+    "no derivative",
+    """
+m = torch.tensor([[3.0], [4.0]], requires_grad=True)
+_, r = torch.linalg.qr(m, mode="r")  # culprit
+r.sum().backward()  # noticed
+""",
+    variables=("m",),
+    node="LinalgQrBackward0",
+    right=({"m.grad.abs()": "torch.tensor([[0.6], [0.8]])"},),
+    fixes=1,
+)
+add(
+    "the mean of a list of losses, by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+losses = []
+for x in (1.0, 2.0):
+    loss = (w * x).sum()
+    loss.backward()
+    losses.append(loss)
+mean = np.mean(losses)  # culprit noticed
+""",
+    variables=("losses[0]",),
+    node="SumBackward0",
+    right=({"float(mean)": "6.0"},),
+    words=("losses.append(loss.item())",),
+    only_cpu=True,
+)
+add(
+    "a list that is summed as well, by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+losses = []
+for x in (1.0, 2.0):
+    losses.append((w * x).sum())
+mean = np.mean(losses)  # culprit noticed
+torch.stack(losses).sum().backward()
+""",
+    variables=("losses[0]",),
+    node="SumBackward0",
+    right=({"float(mean)": "6.0", "w.grad": "torch.tensor([3.0, 3.0])"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "exp by numpy",
+    "numpy of a tensor that requires grad",
+    """
+logvar = torch.tensor([0.0, 2.0], requires_grad=True)
+std = np.exp(0.5 * logvar)  # culprit noticed
+std.sum().backward()
+""",
+    right=({"logvar.grad": "0.5 * torch.exp(0.5 * logvar)"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "a loss by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+loss = np.sum((w * 2).numpy() ** 2)  # culprit noticed
+loss.backward()
+""",
+    right=({"w.grad": "8 * w"},),
+    fixes=1,
+)
+add(
+    "an argument becomes an array",
+    "numpy of a tensor that requires grad",
+    """
+def accuracy(prediction):
+    return (np.asarray(prediction) > 0).mean()  # culprit noticed
+
+w = torch.tensor([1.0, -3.0], requires_grad=True)
+rate = accuracy(w * 2)
+""",
+    variables=("prediction",),
+    right=({"rate": "0.5"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "an array times a tensor",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, -3.0], requires_grad=True)
+x = np.array([2.0, 4.0])
+loss = (x * w).sum()  # culprit noticed
+loss.backward()
+""",
+    variables=("w",),
+    right=({"w.grad": "torch.tensor([2.0, 4.0])"},),
+    fixes=1,
+    raised="TypeError",
+    only_cpu=True,
+)
+add(
+    "ids for an embedding",
+    "dtype cannot require grad",
+    """
+table = nn.Embedding(4, 2)
+ids = torch.tensor([0, 2, 2])  # culprit
+ids.requires_grad_()  # noticed
+table(ids).sum().backward()
+""",
+    variables=("ids",),
+    right=({"table.weight.grad[:, 0]": "torch.tensor([1.0, 0.0, 2.0, 0.0])"},),
+    fixes=1,
+    words=("holds ids",),
+)
+add(
+    "ids by which rows are taken",
+    "dtype cannot require grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+place = torch.arange(1, 2, requires_grad=True)  # culprit noticed
+w[place].sum().backward()
+""",
+    variables=("place",),
+    right=({"w.grad": "torch.tensor([0.0, 1.0])"},),
+    fixes=1,
+    words=("holds ids",),
+)
+add(
+    "integers that a function takes",
+    "dtype cannot require grad",
+    """
+def score(x, layer):
+    x.requires_grad_()  # noticed
+    layer(x).sum().backward()
+
+ids = torch.tensor([0, 2])  # culprit
+score(ids, nn.Embedding(3, 1))
+""",
+    variables=("ids", "x"),
+    right=({"ids": "torch.tensor([0, 2])"},),
+    fixes=0,
+    unknown=True,
+)
+add(
+    "a list of records of losses, by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+history = []
+for epoch in range(2):
+    history.append({"epoch": epoch, "loss": (w * epoch).sum()})
+curve = np.array([entry["loss"] for entry in history])  # culprit noticed
+""",
+    variables=('history[0]["loss"]',),
+    node="SumBackward0",
+    right=({"curve.tolist()": "[0.0, 4.0]"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "a value goes through numpy and comes back",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+h = w * 2
+h = torch.from_numpy(h.numpy() * 3)  # culprit noticed
+h.sum().backward()
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"w.grad": "torch.tensor([6.0, 6.0])"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "a batch of a list, by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+values = [w.sum(), (w * w).sum()]
+batch = torch.tensor(np.array(values))  # culprit noticed
+batch.sum().backward()
+""",
+    variables=("values[0]",),
+    node="SumBackward0",
+    right=({"w.grad": "1 + 2 * w"},),
+    fixes=1,
+    only_cpu=True,
+)
+add(
+    "clipped by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+h = np.clip((w * 1).numpy(), 0.0, 2.0)  # culprit noticed
+h.sum().backward()
+""",
+    right=({"w.grad": "torch.tensor([1.0, 0.0])"},),
+    fixes=1,
+)
+add(
+    "rows with out=",
+    "out= is not recorded",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+rows = torch.empty(2, 2)
+for i in range(2):
+    torch.mul(w, 2.0 + i, out=rows[i])  # culprit noticed
+rows.sum().backward()
+""",
+    variables=("rows[i]", "w"),
+    right=({"w.grad": "torch.tensor([5.0, 5.0])"},),
+    fixes=1,
+)
+add(
+    "a result with out= and a name",
+    "out= is not recorded",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+buffer = torch.empty(2)
+h = torch.mul(w, 2.0, out=buffer)  # culprit noticed
+h.sum().backward()
+""",
+    variables=("buffer", "w"),
+    right=({"w.grad": "torch.tensor([2.0, 2.0])"},),
+    fixes=1,
+)
+add(
+    "a leaf as out=",
+    "out= is not recorded",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+table = torch.zeros(2, 2, requires_grad=True)
+torch.mul(torch.ones(2), 2.0, out=table[0])  # culprit noticed
+""",
+    variables=("table[0]",),
+    fixes=0,
+)
+add(
+    "a part of what was expanded",
+    "expanded tensor written",
+    """
+w = torch.tensor([[1.0, 3.0]], requires_grad=True)
+scores = (w * 2).expand(2, 2)
+scores[torch.tensor([True, False])] = 0.0  # culprit
+scores.sum().backward()  # noticed
+""",
+    variables=("scores",),
+    node="CopySlices",
+    right=({"w.grad": "torch.tensor([[2.0, 2.0]])"},),
+    fixes=1,
+    only_cpu=True,  # elsewhere the write is refused before the view has a new node
+)
+add(
+    "values set by name",
+    "tensor in place of a parameter",
+    """
+layer = nn.Linear(1, 1)
+for name in ("weight", "bias"):
+    setattr(layer, name, torch.ones_like(getattr(layer, name)))  # culprit noticed
+layer(torch.ones(1, 1)).sum().backward()
+""",
+    right=({"layer.bias": "torch.ones(1)", "layer.bias.grad": "torch.ones(1)"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "a group of a module",
+    "optimizer given no tensors",
+    """
+encoder, head = nn.Linear(2, 1), nn.Linear(1, 1)
+encoder.weight.data.zero_()
+head.weight.data.fill_(1)
+optimizer = torch.optim.SGD(  # culprit noticed
+    [{"params": encoder}, {"params": head.parameters()}], lr=0.5
+)
+head(encoder(torch.ones(1, 2))).sum().backward()
+optimizer.step()
+""",
+    right=({"encoder.weight": "torch.tensor([[-0.5, -0.5]])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "flags of results in a loop",
+    "flag of a non-leaf",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+targets = [w * 2, w * 3]
+for target in targets:
+    target.requires_grad = False  # culprit noticed
+(w * sum(targets)).sum().backward()
+""",
+    variables=("targets[0]", "target"),
+    node="MulBackward0",
+    right=({"w.grad": "5 * w"},),
+    fixes=1,
+)
+add(
+    "a lambda of several numbers is differentiated",
+    "not a scalar",
+    """
+point = torch.tensor([1.0, 2.0])
+curve = torch.autograd.functional.hessian(lambda x: x**3, point)  # culprit noticed
+""",
+    right=({"curve": "torch.diag(6 * point)"},),
+    fixes=1,
+)
+add(
+    "a leaf is made inside of a function that is differentiated",
+    "not possible under torch.func",
+    """
+def energy(x):
+    x = x.detach().requires_grad_()  # culprit noticed
+    return (x * x).sum()
+
+force = torch.func.grad(energy)(torch.tensor([1.0, 2.0]))
+""",
+    right=({"force": "torch.tensor([2.0, 4.0])"},),
+    fixes=1,
+)
+add(
+    "classes of the largest values",
+    "dtype cannot require grad",
+    """
+w = torch.tensor([1.0, 3.0], requires_grad=True)
+best = w.argmax()  # culprit
+best.requires_grad_()  # noticed
+""",
+    variables=("best",),
+    fixes=0,
+)
+
+
 # --- there is no graph -------------------------------------------------------------------------
 
 NO_GRAPH: ErrorKind = "no graph"
@@ -2155,7 +3038,8 @@ loss = torch.from_numpy(array).sum()
 loss.backward()  # noticed
 """,
     variables=("loss", "w"),
-    fixes=0,
+    right=({"w.grad": "2 * w"},),
+    fixes=1,
     only_cpu=True,
 )
 add(
@@ -2211,6 +3095,17 @@ loss.backward()  # noticed
     variables=("loss", "w"),
     right=({"w.grad": "torch.full((2,), 1.5)"},),
     fixes=1,
+)
+add(
+    "chosen classes in a loss that is not bound to a name",
+    NO_GRAPH,
+    """
+net = nn.Linear(2, 3)
+guess = net(torch.ones(4, 2)).argmax(1).float()  # culprit
+nn.functional.mse_loss(guess, torch.zeros(4)).backward()  # noticed
+""",
+    variables=("guess", "net.weight", "net.bias"),
+    fixes=0,
 )
 add(
     "argmax",
@@ -2668,4 +3563,126 @@ with torch.no_grad():
     right=({"x": "torch.tensor([2.4, 0.8])"},),
     fixes=1,
     words=("x -= 0.1 * x.grad",),
+)
+
+# --- training loops written by hand, and PPO -----------------------------------------------------
+
+add(
+    "the old log-probabilities of PPO, in a batch",
+    "graph freed",
+    """
+policy = nn.Linear(2, 3)
+x, a = torch.ones(4, 2), torch.tensor([[0], [2], [1], [0]])
+batch = {"states": x, "old": policy(x).log_softmax(-1).gather(1, a)}  # culprit
+for _ in range(2):
+    new = policy(batch["states"]).log_softmax(-1).gather(1, a)
+    policy.zero_grad()
+    (new - batch["old"]).exp().mean().backward()  # noticed
+""",
+    variables=('batch["old"]',),
+    node="GatherBackward0",
+    fixes=0,
+    words=("is computed here once, before the loop",),
+)
+add(
+    "the old log-probabilities of PPO, in a variable",
+    "graph freed",
+    """
+policy = nn.Linear(2, 3)
+x, a = torch.ones(4, 2), torch.tensor([[0], [2], [1], [0]])
+old = policy(x).log_softmax(-1).gather(1, a)  # culprit
+for _ in range(2):
+    new = policy(x).log_softmax(-1).gather(1, a)
+    ratio = (new - old).exp()
+    policy.zero_grad()
+    torch.min(ratio, ratio.clamp(0.8, 1.2)).mean().backward()  # noticed
+""",
+    variables=("old",),
+    node="GatherBackward0",
+    right=(
+        {
+            "policy.bias.grad": "torch.func.grad(lambda b: (F.linear(x, policy.weight, b)"
+            ".log_softmax(-1).gather(1, a) - old).exp().mean())(policy.bias.detach())"
+        },
+    ),
+    fixes=1,
+)
+add(
+    "a regression by hand, with slope and offset",
+    NONE,
+    """
+x = torch.tensor([0.0, 1.0])
+w, b = torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)
+for _ in range(2):
+    w.grad = b.grad = None
+    (w * x + b - 2).pow(2).sum().backward()
+    w = w - 0.25 * w.grad  # culprit noticed
+    b = b - 0.25 * b.grad
+""",
+    variables=("w",),
+    node="SubBackward0",
+    right=({"w": "torch.tensor([0.5])", "b": "torch.tensor([1.5])"},),
+    fixes=1,
+    raised="TypeError",
+)
+add(
+    "a regression by hand, under no_grad",
+    "no graph",
+    """
+x = torch.tensor([0.0, 1.0])
+w = torch.zeros(1, requires_grad=True)
+for _ in range(2):
+    loss = (w * x - 2).pow(2).sum()
+    loss.backward()  # noticed
+    with torch.no_grad():
+        w = w - 0.25 * w.grad  # culprit
+""",
+    variables=("loss", "w"),
+    right=({"w": "torch.tensor([2.5])"},),
+    fixes=1,
+)
+add(
+    "a list of weights, updated by a comprehension",
+    NONE,
+    """
+weights = [torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)]
+for _ in range(2):
+    (weights[0] * weights[1]).sum().backward()
+    weights = [w - 0.5 * w.grad for w in weights]  # culprit noticed
+""",
+    variables=("weights[0]", "w"),
+    node="SubBackward0",
+    fixes=0,
+    raised="TypeError",
+    words=("weights[0] is not a leaf",),
+)
+add(
+    "a list of weights, each updated under no_grad",
+    "no graph",
+    """
+weights = [torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)]
+for _ in range(2):
+    loss = (weights[0] * weights[1]).sum()
+    loss.backward()  # noticed
+    with torch.no_grad():  # culprit
+        for i in range(2):
+            weights[i] = weights[i] - 0.5 * weights[i].grad
+""",
+    variables=("loss", "weights[0]", "weights[1]"),
+    right=({"torch.stack(weights)": "torch.full((2, 2), 0.25)"},),
+    fixes=1,
+)
+add(
+    "token ids in a batch",
+    "dtype cannot require grad",
+    """
+embed = nn.Embedding(7, 3)
+batch = {"input_ids": torch.tensor([1, 4]), "labels": torch.tensor([0, 1])}  # culprit
+batch["input_ids"].requires_grad = True  # noticed
+F.cross_entropy(embed(batch["input_ids"]), batch["labels"]).backward()
+""",
+    variables=('batch["input_ids"]',),
+    right=({"embed.weight.grad.abs().sum(1) > 0": "torch.arange(7) % 3 == 1"},),
+    fixes=1,
+    words=("holds ids",),
 )

@@ -15,6 +15,8 @@ class Innocent:
     name: str
     text: str
     before: str = ""
+    looks: tuple[str, ...] = ()
+    """Kinds of the facts that are worth a look: they are true, and meant."""
 
     def __str__(self) -> str:
         return self.name
@@ -23,9 +25,9 @@ class Innocent:
 INNOCENTS: Final[list[Innocent]] = []
 
 
-def add(name: str, text: str, before: str = "") -> None:
+def add(name: str, text: str, before: str = "", looks: tuple[str, ...] = ()) -> None:
     """Put a program in the list."""
-    INNOCENTS.append(Innocent(name, program(text), program(before)))
+    INNOCENTS.append(Innocent(name, program(text), program(before), looks))
 
 
 # -------------------------------------------------------------------- loops of training
@@ -250,6 +252,7 @@ add(
         optimizer.step()
     """,
     before="model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))",
+    looks=("gradient that nothing uses",),
 )
 
 add(
@@ -291,6 +294,7 @@ add(
         model(torch.randn(4, 3)).sum().backward()
         optimizer.step()
     """,
+    looks=("parameter without a gradient",),
 )
 add(
     "a teacher that follows",
@@ -720,6 +724,7 @@ add(
         model(torch.ones(3, 2)).sum().backward()
         optimizer.step()
     """,
+    looks=("gradient that nothing uses",),
 )
 
 add(
@@ -833,5 +838,1068 @@ add(
     for _ in range(3):
         (w * w).sum().backward()
         w = (w - 0.1 * w.grad).detach().requires_grad_()
+    """,
+)
+
+# ---------------------------------------------------------------- inf that is meant
+
+add(
+    "a mask of -inf before softmax",
+    """
+    s = torch.zeros(3, 3, requires_grad=True)
+    later = torch.ones(3, 3, dtype=torch.bool).triu(1)
+    s.masked_fill(later, float("-inf")).softmax(-1).pow(2).sum().backward()
+    (s + torch.full((3, 3), float("-inf")).triu(1)).softmax(-1).pow(2).sum().backward()
+    """,
+)
+
+add(
+    "the best loss so far begins at inf",
+    """
+    w = torch.ones(2, requires_grad=True)
+    best = torch.tensor(float("inf"))
+    for _ in range(2):
+        loss = (w * w).sum()
+        loss.backward()
+        w.grad = None
+        best = torch.minimum(best, loss.detach())
+    """,
+)
+
+add(
+    "a loss that is not finite is left out",
+    """
+    w = torch.ones(2, requires_grad=True)
+    for x in torch.tensor([[1.0, 2.0], [1.0, 0.0]]):
+        loss = (w / x).sum()
+        if torch.isfinite(loss):
+            loss.backward()
+    """,
+)
+
+add(
+    "targets that are missing are left out",
+    """
+    w = torch.ones(3, requires_grad=True)
+    target = torch.tensor([1.0, float("nan"), 2.0])
+    known = ~target.isnan()
+    (w[known] - target[known]).pow(2).mean().backward()
+    """,
+)
+
+add(
+    "a branch without a number is not used, and safe in backward",
+    """
+    w = torch.tensor([-1.0, 1.0], requires_grad=True)
+    fits = w > 0
+    torch.where(fits, torch.where(fits, w, torch.ones_like(w)).log(), w).sum().backward()
+    """,
+)
+
+add(
+    "a scaler that skips steps whose gradients overflow",
+    """
+    w = torch.tensor([3.0], requires_grad=True)
+    opt = optim.SGD([w], lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**120)
+    for _ in range(2):
+        opt.zero_grad()
+        loss = (w**4).sum() * 1e10
+        scaler.scale(loss).backward()
+        scaler.step(opt)
+        scaler.update()
+    """,
+)
+
+# ------------------------------------------------- what looks like a fault of a step, and is meant
+
+add(
+    "micro-batches, whose gradients are added before a step",
+    """
+    net = nn.Linear(3, 1)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for turn in range(4):
+        loss = net(torch.ones(2, 3)).pow(2).mean() / 2
+        loss.backward()
+        if turn % 2:
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            opt.step()
+            opt.zero_grad()
+    """,
+)
+add(
+    "a state that is detached between passes, and a total of numbers",
+    """
+    cell, head = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    opt = optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    scheduler = optim.lr_scheduler.ExponentialLR(opt, 0.9)
+    h, total, losses = torch.zeros(1, 3), 0.0, []
+    for _ in range(4):
+        h = cell(torch.ones(1, 2), h.detach())
+        loss = head(h).pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        scheduler.step()
+        total += loss.item()
+        losses.append(loss.detach())
+    """,
+)
+add(
+    "a student of a teacher that is detached, with soft targets",
+    """
+    teacher, student = nn.Linear(3, 4), nn.Linear(3, 4)
+    opt = optim.SGD(student.parameters(), lr=0.1)
+    x, t = torch.ones(5, 3), torch.tensor([0, 1, 2, 3, 0])
+    for _ in range(2):
+        soft = F.softmax(teacher(x).detach() / 2, dim=1)
+        guess = student(x)
+        loss = F.kl_div(F.log_softmax(guess / 2, dim=1), soft, reduction="batchmean")
+        loss = loss + F.cross_entropy(guess, F.one_hot(t, 4) * 0.9 + 0.025)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """,
+)
+add(
+    "softmax twice, with a temperature, and probabilities in a loss of their own",
+    """
+    net = nn.Linear(3, 4)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        weights = F.softmax(net(torch.ones(5, 3)), dim=1)
+        sharp = F.softmax(weights / 0.1, dim=1)
+        loss = F.nll_loss(sharp.log(), torch.tensor([0, 1, 2, 3, 0])) + (sharp ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """,
+)
+add(
+    "a discriminator with a penalty on its gradient",
+    """
+    maker, judge = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt_m, opt_j = optim.SGD(maker.parameters(), lr=0.1), optim.SGD(judge.parameters(), lr=0.1)
+    for _ in range(2):
+        fake = maker(torch.ones(4, 2))
+        mixed = (fake.detach() * 0.5).requires_grad_()
+        (slope,) = torch.autograd.grad(judge(mixed).sum(), mixed, create_graph=True)
+        loss = judge(fake.detach()).mean() + (slope.norm(dim=1) - 1).pow(2).mean()
+        opt_j.zero_grad()
+        loss.backward()
+        opt_j.step()
+        opt_m.zero_grad()
+        (-judge(fake).mean()).backward()
+        opt_m.step()
+    """,
+)
+add(
+    "an optimizer that needs no gradients",
+    """
+    class Guess(optim.Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters, {})
+
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                p.data.add_(torch.randn_like(p))
+
+    net = nn.Linear(2, 1)
+    opt = Guess(net.parameters())
+    for _ in range(2):
+        loss = net(torch.ones(4, 2)).pow(2).mean()
+        opt.step()
+    """,
+)
+add(
+    "a norm that is read after the step",
+    """
+    net = nn.Linear(3, 1)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    norms = []
+    for _ in range(2):
+        opt.zero_grad()
+        net(torch.ones(4, 3)).pow(2).mean().backward()
+        opt.step()
+        norms.append(nn.utils.clip_grad_norm_(net.parameters(), 1e9))
+    """,
+)
+add(
+    "a loss network that is hidden in a list",
+    """
+    class Stylist(nn.Module):
+        def __init__(self, judge):
+            super().__init__()
+            self.judge = [judge]
+            self.maker = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.judge[0](self.maker(x)).pow(2).mean()
+
+    net = Stylist(nn.Linear(3, 1))
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        net(torch.ones(4, 3)).backward()
+        opt.step()
+    """,
+    looks=("parameter not registered",),
+)
+
+# ----------------------------------------------------------------- values that left torch
+
+add(
+    "a loss is printed, compared, averaged and sets the learning rate",
+    """
+    model = nn.Linear(3, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    seen, best, mean = [], float("inf"), 0.0
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        seen.append(loss.item())
+        mean = 0.9 * mean + 0.1 * float(loss)
+        if loss.item() < best:
+            best = loss.item()
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1 / (1 + loss.item())
+        print(f"{loss.item():.0e}", end="\\r")
+    average = sum(seen) / len(seen)
+    """,
+)
+add(
+    "values are indices, sizes and masks",
+    """
+    w = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    best = int(w.argmax().item())
+    count = int(w.max())
+    rows = [int(value) for value in w.tolist()]
+    mask = (w > w.mean().item()).float()
+    table = nn.Embedding(4, 3)
+    loss = w[best] + w.topk(count).values.sum() + (w * mask).sum() / len(rows)
+    loss = loss + (table(torch.tensor(rows)) * w).sum() + (w * torch.arange(count)).sum()
+    loss.backward()
+    """,
+)
+add(
+    "the next step is scaled by the last loss",
+    """
+    w = torch.tensor([3.0, 1.0], requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.01)
+    last = 1.0
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = (w**2).sum() / last
+        loss.backward()
+        optimizer.step()
+        last = loss.item()
+    """,
+)
+add(
+    "targets, estimators and normalisers are detached",
+    """
+    w = torch.tensor([3.0, 1.0], requires_grad=True)
+    target = (w * 0.9).detach()
+    rounded = w + (w.round() - w).detach()
+    with torch.no_grad():
+        size = w.norm()
+    loss = ((w - target) ** 2).sum() + (rounded**2).sum() + (w / size).sum()
+    loss.backward()
+    """,
+)
+add(
+    "a number is bound again, and a list has others beside it",
+    """
+    p = torch.tensor(2.0, requires_grad=True)
+    scale = p.item()
+    rows = [3.0]
+    rows.append(scale)
+    scale = 1.5
+    loss = p * scale * rows[0]
+    loss.backward()
+    """,
+)
+add(
+    "a number of one parameter scales another",
+    """
+    p = torch.tensor(2.0, requires_grad=True)
+    w = torch.tensor([3.0, 1.0], requires_grad=True)
+    loss = (w * p.item()).sum()
+    loss.backward()
+    """,
+)
+add(
+    "losses are weighed by gradients of a parameter, and a first-order step is taken",
+    """
+    w = torch.tensor([3.0, 1.0], requires_grad=True)
+    near, far = (w**2).sum(), (w - 1).abs().sum()
+    (a,) = torch.autograd.grad(near, w, retain_graph=True)
+    (b,) = torch.autograd.grad(far, w, retain_graph=True)
+    weight = (a.norm() / b.norm()).detach()
+    inner = w - 0.1 * torch.autograd.grad((w**2).sum(), w)[0]
+    loss = near + weight * far + (inner**2).sum()
+    loss.backward()
+    """,
+)
+add(
+    "a baseline is a number, as in PyTorch's example of an actor with a critic",
+    """
+    model = nn.Linear(3, 3)
+    scores = model(torch.ones(3))
+    value = scores[2]
+    advantage = 1.0 - value.item()
+    loss = -torch.log_softmax(scores[:2], 0)[0] * advantage
+    loss = loss + F.smooth_l1_loss(value, torch.tensor(1.0))
+    loss.backward()
+    """,
+    looks=("partial gradient",),
+)
+
+# ------------------------------------------- gradients of 0, and None from custom Functions
+
+add(
+    "straight-through by detach",
+    """
+    class STE(nn.Module):
+        def forward(self, x):
+            return x + (x.round() - x).detach()
+    model = nn.Sequential(nn.Linear(3, 4), STE(), nn.Linear(4, 1))
+    opt = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """,
+)
+add(
+    "straight-through Function with a mask and bits",
+    """
+    class Binarize(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, mask, bits):
+            ctx.save_for_backward(mask)
+            return x.sign() * mask
+        @staticmethod
+        def backward(ctx, grad):
+            mask, = ctx.saved_tensors
+            return grad * mask, None, None
+    lin = nn.Linear(3, 4)
+    mask = (torch.rand(4) > 0.3).float()
+    opt = optim.SGD(lin.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        code = Binarize.apply(lin(torch.randn(5, 3)), mask, 2)
+        code.pow(2).add(lin.weight.sum()).mean().backward()
+        opt.step()
+    """,
+)
+add(
+    "codebook updated by a moving average",
+    """
+    class Lookup(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z, book):
+            idx = torch.cdist(z, book).argmin(1)
+            ctx.mark_non_differentiable(idx)
+            return book[idx], idx
+        @staticmethod
+        def backward(ctx, grad, _):
+            return grad, None
+    class VQ(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.enc, self.dec = nn.Linear(4, 2), nn.Linear(2, 4)
+            self.book = nn.Parameter(torch.randn(3, 2))
+        def forward(self, x):
+            z = self.enc(x)
+            q, idx = Lookup.apply(z, self.book)
+            with torch.no_grad():
+                for k in range(3):
+                    if (idx == k).any():
+                        self.book[k] = 0.9 * self.book[k] + 0.1 * z[idx == k].mean(0)
+            return self.dec(q)
+    vq = VQ()
+    opt = optim.SGD(vq.parameters(), lr=0.1)
+    x = torch.randn(8, 4)
+    for _ in range(3):
+        opt.zero_grad(); F.mse_loss(vq(x), x).backward(); opt.step()
+    """,
+)
+add(
+    "codebook with a loss of its own",
+    """
+    class Lookup(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z, book):
+            return book[torch.cdist(z, book).argmin(1)]
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+    enc, dec, book = nn.Linear(4, 2), nn.Linear(2, 4), nn.Parameter(torch.randn(3, 2))
+    opt = optim.SGD([*enc.parameters(), *dec.parameters(), book], lr=0.1)
+    x = torch.randn(8, 4)
+    for _ in range(2):
+        z = enc(x)
+        q = Lookup.apply(z, book)
+        own = book[torch.cdist(z, book).argmin(1).detach()]
+        loss = F.mse_loss(dec(q), x) + F.mse_loss(own, z.detach())
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+)
+add(
+    "an adapter with a zero up-projection",
+    """
+    class LoRA(nn.Module):
+        def __init__(self, lin):
+            super().__init__()
+            self.lin = lin.requires_grad_(False)
+            self.a = nn.Parameter(torch.randn(2, 3)); self.b = nn.Parameter(torch.zeros(4, 2))
+        def forward(self, x):
+            return self.lin(x) + x @ self.a.t() @ self.b.t()
+    m = LoRA(nn.Linear(3, 4))
+    opt = optim.SGD(m.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad(); m(torch.randn(5, 3)).pow(2).mean().backward(); opt.step()
+    """,
+    looks=("parameter without a gradient",),
+)
+add(
+    "a ReLU that is never active",
+    """
+    m = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    with torch.no_grad():
+        m[0].bias.fill_(-100)
+    opt = optim.SGD(m.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad(); m(torch.randn(5, 3)).pow(2).mean().backward(); opt.step()
+    """,
+)
+add(
+    "rounded side value in the loss",
+    """
+    m = nn.Linear(3, 1)
+    opt = optim.SGD(m.parameters(), lr=0.1)
+    for _ in range(2):
+        out = m(torch.randn(5, 3))
+        loss = out.pow(2).mean() + 0.1 * out.round().abs().mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+)
+add(
+    "policy gradient with sampling",
+    """
+    m = nn.Linear(3, 2)
+    opt = optim.Adam(m.parameters())
+    for _ in range(2):
+        mean = m(torch.randn(5, 3))
+        action = torch.normal(mean, 1.0)
+        logp = -(action.detach() - mean).pow(2).sum(1)
+        loss = -(logp * torch.rand(5)).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+)
+add(
+    "relaxed rounding with a dead way",
+    """
+    m = nn.Linear(3, 2)
+    opt = optim.Adam(m.parameters())
+    for _ in range(2):
+        h = m(torch.randn(5, 3))
+        loss = (F.relu(h - 1000).sum() + h.floor().sum())
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+)
+add(
+    "fake quant Function with calibrated scale",
+    """
+    class FakeQuant(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            return (x / scale).round().clamp(-8, 7) * scale
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+    lin = nn.Linear(3, 4); scale = nn.Parameter(torch.tensor(0.1))
+    opt = optim.SGD([*lin.parameters(), scale], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        FakeQuant.apply(lin(torch.randn(5, 3)), scale).pow(2).mean().backward()
+        opt.step()
+    """,
+    looks=("gradient withheld by a Function",),
+)
+add(
+    "a Function that stops gradients on purpose",
+    """
+    class Stop(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+    f, d = nn.Linear(3, 4), nn.Linear(4, 1)
+    opt = optim.SGD([*f.parameters(), *d.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad(); d(Stop.apply(f(torch.randn(5, 3)))).pow(2).mean().backward(); opt.step()
+    """,
+    looks=("gradient withheld by a Function",),
+)
+add(
+    "two losses in turn, one rounded",
+    """
+    m = nn.Linear(3, 1)
+    opt = optim.SGD(m.parameters(), lr=0.1)
+    for turn in range(4):
+        out = m(torch.randn(5, 3))
+        loss = out.round().mean() if turn % 2 else out.pow(2).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+)
+add(
+    "a checkpoint with an unused branch",
+    """
+    from torch.utils.checkpoint import checkpoint
+    a, b = nn.Linear(3, 3), nn.Linear(3, 3)
+    opt = optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
+    def block(x, y):
+        return a(x)
+    for _ in range(2):
+        h = b(torch.randn(4, 3))
+        out = checkpoint(block, torch.randn(4, 3).requires_grad_(), h, use_reentrant=True)
+        opt.zero_grad(); out.pow(2).mean().backward(); opt.step()
+    """,
+)
+add(
+    "saliency through a Function that gives none to the input",
+    """
+    class Norm(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x)
+            return x * w
+        @staticmethod
+        def backward(ctx, g):
+            return None, (g * ctx.saved_tensors[0]).sum(0)
+    w = nn.Parameter(torch.ones(3))
+    opt = optim.SGD([w], lr=0.1)
+    for _ in range(2):
+        x = torch.randn(4, 3, requires_grad=True)
+        opt.zero_grad(); Norm.apply(x, w).pow(2).sum().backward(); opt.step()
+    """,
+)
+add(
+    "inputs of a loop that updates by hand need no gradient",
+    """
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x)
+            return x * w
+        @staticmethod
+        def backward(ctx, grad):
+            return None, (grad * ctx.saved_tensors[0]).sum(0)
+    w = torch.rand(3, requires_grad=True)
+    for x in [torch.rand(4, 3, requires_grad=True) for _ in range(3)]:
+        loss = Scaled.apply(x, w).mean()
+        loss.backward()
+        w.data -= 0.1 * w.grad
+        w.grad = None
+    """,
+)
+
+add(
+    "a straight-through Function gives the values of codes that stay",
+    """
+    class Through(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z, q):
+            return q.clone()
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+    enc, codes, dec = nn.Linear(3, 2), nn.Embedding(6, 2), nn.Linear(2, 3)
+    opt = optim.SGD([*enc.parameters(), *codes.parameters(), *dec.parameters()], lr=0.1)
+    for _ in range(2):
+        x = torch.randn(5, 3)
+        z = enc(x)
+        q = codes(torch.cdist(z, codes.weight).argmin(1))
+        loss = F.mse_loss(dec(Through.apply(z, q)), x) + F.mse_loss(z, q.detach())
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+    looks=("gradient withheld by a Function",),
+)
+add(
+    "a Function takes the shape of a parameter",
+    """
+    class Like(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, like):
+            return x.expand_as(like) + torch.ones_like(like)
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.sum(0, keepdim=True), None
+    lin, like = nn.Linear(3, 2), nn.Parameter(torch.zeros(4, 2))
+    opt = optim.SGD([*lin.parameters(), like], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Like.apply(lin(torch.randn(1, 3)), like).pow(2).mean().backward()
+        opt.step()
+    """,
+    looks=("gradient withheld by a Function",),
+)
+add(
+    "a temperature is a setting to its Function",
+    """
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, t):
+            ctx.save_for_backward(t)
+            return x / t
+        @staticmethod
+        def backward(ctx, grad):
+            return grad / ctx.saved_tensors[0], None
+    lin, t = nn.Linear(3, 2), nn.Parameter(torch.tensor(0.5))
+    opt = optim.SGD([*lin.parameters(), t], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Scaled.apply(lin(torch.randn(5, 3)), t).pow(2).mean().backward()
+        opt.step()
+    """,
+    looks=("gradient withheld by a Function",),
+)
+add(
+    "a hash by random directions, among the parameters",
+    """
+    directions, out = nn.Linear(3, 8), nn.Linear(8, 2)
+    opt = optim.SGD([*directions.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(2):
+        loss = out(torch.sign(directions(torch.randn(5, 3)))).pow(2).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+    """,
+    looks=("derivative of 0",),
+)
+
+# ------------------------------------------------------------------ frozen by names on purpose
+
+add(
+    "a backbone is frozen by its name",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone, self.neck = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.neck(torch.tanh(self.backbone(x)))))
+    model = Model()
+    for name, p in model.named_parameters():
+        if name.startswith("backbone") or "backbone." in name:
+            p.requires_grad = False
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "all numbered norms are frozen",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bn, self.bn1 = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.bn1(torch.tanh(self.bn(x)))))
+    model = Model()
+    for name, p in model.named_parameters():
+        if "bn" in name:
+            p.requires_grad_(False)
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "a part of several names, of none in full",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.text_encoder = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.text_encoder(torch.tanh(self.encoder(x)))))
+    model = Model()
+    for name, p in model.named_parameters():
+        if "enc" in name:
+            p.requires_grad_(False)
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "only the head stays trainable",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head_in, self.body = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.body(torch.tanh(self.head_in(x)))))
+    model = Model()
+    for name, p in model.named_parameters():
+        p.requires_grad = name.startswith(("out", "head"))
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "only biases are trained",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.second(torch.tanh(self.first(x)))))
+    model = Model()
+    for name, p in model.named_parameters():
+        p.requires_grad = "bias" in name
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "frozen with others and trained again",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.enc, self.after_enc = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.after_enc(torch.tanh(self.enc(x)))))
+    model = Model()
+    for name, p in model.named_parameters():
+        if "enc" in name:
+            p.requires_grad = False
+    model.after_enc.requires_grad_(True)
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "two models whose loops have the same variables",
+    """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.enc, self.after_enc = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.after_enc(torch.tanh(self.enc(x)))))
+    model, teacher = Model(), Model()
+    for name, p in teacher.named_parameters():
+        p.requires_grad = False
+    for name, p in model.named_parameters():
+        if name.startswith("enc."):
+            p.requires_grad = False
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+
+# --------------------------------------------------------- both sides have a gradient, and rightly
+
+add(
+    "a contrastive loss",
+    """
+    encoder, head = nn.Linear(4, 6), nn.Linear(6, 3)
+    x = torch.randn(4, 4)
+    z = F.normalize(torch.cat([head(encoder(x + 0.1)), head(encoder(x - 0.1))]), dim=1)
+    near = F.cosine_similarity(z[:, None], z[None], dim=-1) / 0.5
+    near = near.masked_fill(torch.eye(8, dtype=torch.bool), -1e9)
+    F.cross_entropy(near, torch.arange(8).roll(4)).backward()
+    """,
+)
+add(
+    "a predictor of later codes, with a softmax over all of them",
+    """
+    encoder, predictor = nn.Linear(4, 3), nn.Linear(3, 3)
+    later, now = encoder(torch.randn(5, 4)), predictor(encoder(torch.randn(5, 4)))
+    near = F.cosine_similarity(now[:, None], later[None], dim=-1)
+    F.cross_entropy(near, torch.arange(5)).backward()
+    """,
+)
+add(
+    "a predictor that is to be near to one and far from another",
+    """
+    encoder, predictor = nn.Linear(4, 3), nn.Linear(3, 3)
+    x, y, other = torch.randn(3, 5, 4)
+    p, near, far = predictor(encoder(x)), encoder(y), encoder(other)
+    loss = F.cosine_similarity(p, far).mean() - F.cosine_similarity(p, near).mean()
+    loss.backward()
+    """,
+)
+add(
+    "a similarity beside a task",
+    """
+    encoder, predictor, classes = nn.Linear(4, 3), nn.Linear(3, 3), nn.Linear(3, 2)
+    x = torch.randn(5, 4)
+    z, other = encoder(x), encoder(x + 0.1)
+    task = F.cross_entropy(classes(z), torch.tensor([0, 1, 1, 0, 1]))
+    loss = task - 0.1 * F.cosine_similarity(predictor(z), other).mean()
+    loss.backward()
+    """,
+)
+add(
+    "two towers that become similar",
+    """
+    image, text = nn.Linear(4, 3), nn.Linear(5, 3)
+    loss = 1 - F.cosine_similarity(image(torch.randn(4, 4)), text(torch.randn(4, 5))).mean()
+    loss.backward()
+    """,
+)
+add(
+    "a policy over all actions, and its critic",
+    """
+    policy, critic = nn.Linear(3, 2), nn.Linear(3, 2)
+    opt_p, opt_c = optim.SGD(policy.parameters(), lr=0.1), optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(2):
+        states, target = torch.randn(6, 3), torch.randn(6, 2)
+        opt_c.zero_grad()
+        F.mse_loss(critic(states), target).backward()
+        opt_c.step()
+        chosen = F.log_softmax(policy(states), -1)
+        with torch.no_grad():
+            values = critic(states)
+        opt_p.zero_grad()
+        (chosen.exp() * (0.1 * chosen - values)).sum(-1).mean().backward()
+        opt_p.step()
+    """,
+)
+add(
+    "weights of a loss are learned, with a penalty",
+    """
+    net, w = nn.Linear(3, 4), nn.Parameter(torch.ones(6))
+    ones = torch.ones(6)
+    each = F.cross_entropy(net(torch.randn(6, 3)), torch.randint(4, (6,)), reduction="none")
+    loss = (w * each).mean() + (w - ones).pow(2).sum()
+    loss.backward()
+    """,
+)
+add(
+    "a multiplier and a penalty of the same constraint",
+    """
+    x, multiplier = torch.ones(3, requires_grad=True), torch.zeros(3, requires_grad=True)
+    gap = x * 2 - torch.zeros(3)
+    loss = x.pow(2).sum() + (multiplier * gap).sum() + 0.5 * gap.pow(2).sum()
+    loss.backward()
+    """,
+)
+
+# --------------------------------------------------- graphs that are kept, for a backward to come
+
+add(
+    "losses whose backward is in a later cell",
+    """
+    losses = []
+    for batch in torch.randn(5, 4, 3):
+        losses.append(net(batch).square().mean())
+        print(end="" if losses[-1].item() else " ")
+    """,
+    before="net = nn.Linear(3, 1)",
+)
+add(
+    "an episode whose backward is in a later cell",
+    """
+    chances, values = [], []
+    state = torch.ones(4)
+    for _ in range(5):
+        choice = torch.distributions.Categorical(logits=policy(state))
+        action = choice.sample()
+        chances.append(choice.log_prob(action))
+        values.append(critic(state))
+        state = torch.ones(4) * action.item()
+    """,
+    before="policy, critic = nn.Linear(4, 2), nn.Linear(4, 1)",
+)
+add(
+    "a sequence with its accuracy, whose backward is in a later cell",
+    """
+    h, scores = torch.zeros(2, 3), []
+    for step in x:
+        h = cell(step, h)
+        scores.append(head(h))
+    accuracy = (torch.stack(scores).argmax(-1) == y).double().mean()
+    loss = F.cross_entropy(torch.stack(scores).flatten(0, 1), y.flatten())
+    """,
+    before="""
+    cell, head = nn.RNNCell(2, 3), nn.Linear(3, 4)
+    x, y = torch.randn(5, 2, 2), torch.randint(4, (5, 2))
+    """,
+)
+add(
+    "a recurrence by hand, looked at, whose backward is in a later cell",
+    """
+    h, states = torch.zeros(3), []
+    for step in range(6):
+        h = torch.tanh(w @ h + 0.1)
+        states.append(h)
+        print(end="" if h.norm().item() else " ")
+    drawn = torch.stack(states).detach().numpy()
+    """,
+    before="w = torch.ones(3, 3, requires_grad=True)",
+)
+add(
+    "a forward by hand, layer by layer, looked at",
+    """
+    layers, found = nn.ModuleList(nn.Linear(4, 4) for _ in range(6)), []
+    x = torch.randn(2, 4)
+    for layer in layers:
+        x = torch.relu(layer(x))
+        found.append(x)
+        print(end="" if int(x.argmax()) >= 0 else " ")
+    """,
+)
+add(
+    "several heads in one forward",
+    """
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads = nn.ModuleList(nn.Linear(3, 2) for _ in range(5))
+        def forward(self, x):
+            found = []
+            for head in self.heads:
+                found.append(head(x))
+            return torch.cat(found, 1)
+    scores = Heads().eval()(torch.randn(4, 3))
+    classes = scores.argmax(1)
+    """,
+)
+add(
+    "predictions of an evaluation without graphs",
+    """
+    net, scores, kept = nn.Linear(3, 2), [], []
+    for batch in torch.randn(5, 6, 3):
+        kept.append(net(batch).detach())
+        with torch.no_grad():
+            scores.append(net(batch))
+    classes = torch.cat(scores + kept).argmax(1)
+    """,
+)
+add(
+    "two backwards before each step",
+    """
+    w = torch.ones(2, requires_grad=True)
+    opt = optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        w.pow(2).sum().backward()
+        w.pow(3).sum().backward()
+        opt.step()
+    """,
+)
+
+# ------------------------------------------------- training loops written by hand, and PPO
+
+add(
+    "PPO with old log-probabilities without a graph, some of them clipped",
+    """
+    policy = nn.Linear(2, 3)
+    optimizer = optim.SGD(policy.parameters(), lr=0.1)
+    x, a = torch.ones(4, 2), torch.tensor([[0], [2], [1], [0]])
+    with torch.no_grad():
+        old = policy(x).log_softmax(-1).gather(1, a)
+    for _ in range(3):
+        ratio = (policy(x).log_softmax(-1).gather(1, a) - old).exp()
+        loss = -torch.min(ratio, ratio.clamp(0.8, 1.2)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """,
+)
+add(
+    "a ratio of log-probabilities with themselves, detached",
+    """
+    policy = nn.Linear(2, 3)
+    optimizer = optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(2):
+        new = policy(torch.ones(4, 2)).log_softmax(-1)[:, 0]
+        optimizer.zero_grad()
+        (-(new - new.detach()).exp().mean()).backward()
+        optimizer.step()
+    """,
+)
+add(
+    "a regression by hand with a new leaf in each turn",
+    """
+    x = torch.tensor([0.0, 1.0])
+    w, b = torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)
+    for _ in range(2):
+        (w * x + b - 2).pow(2).sum().backward()
+        w = (w - 0.25 * w.grad).detach().requires_grad_()
+        with torch.no_grad():
+            b = b - 0.25 * b.grad
+        b.requires_grad_()
+    """,
+)
+add(
+    "a list of weights that are written under no_grad, and one that is made anew",
+    """
+    weights = [torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)]
+    for _ in range(2):
+        (weights[0] * weights[1]).sum().backward()
+        with torch.no_grad():
+            for w in weights:
+                w -= 0.5 * w.grad
+                w.grad = None
+    (weights[0] * weights[1]).sum().backward()
+    weights = [(w - 0.5 * w.grad).detach().requires_grad_() for w in weights]
+    (weights[0] * weights[1]).sum().backward()
+    """,
+)
+add(
+    "token ids of which the embedded rows get gradients",
+    """
+    embed, head = nn.Embedding(7, 3), nn.Linear(3, 2)
+    ids = torch.tensor([1, 4])
+    rows = embed(ids).detach().requires_grad_()
+    one_hot = F.one_hot(ids, 7).float().requires_grad_()
+    head(rows + one_hot @ embed.weight).sum().backward()
+    score = rows.grad.abs().sum(-1) + one_hot.grad[torch.arange(2), ids]
     """,
 )

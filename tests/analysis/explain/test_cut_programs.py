@@ -21,6 +21,10 @@ from tests.analysis.explain.file_programs import (
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
 WITHOUT_FIX: Final = frozenset(
     {
+        "generated weights are put into a frozen layer",
+        "array of weights beside a prediction in NumPy",
+        "state of a cell in a block of a loop",
+        "value and target of one network in one block",
         "accuracy taken for the loss",
         "counts of a thresholded map",
         "mean of weights shares the parameters",
@@ -74,3 +78,26 @@ def test_a_checkpoint_that_reads_nothing_it_should_is_not_blamed_for_a_block_aro
     assert found.cause is not None
     assert found.cause.at is not None
     assert found.cause.at.text == "with torch.no_grad():"
+
+
+def test_no_line_is_to_be_recorded_where_a_frozen_model_may_be_the_mistake() -> None:
+    teacher, model = nn.Linear(3, 4), nn.Linear(3, 4).requires_grad_(False)
+    x = torch.ones(6, 3)
+    with gradviz.expect_error() as found:
+        with torch.no_grad():
+            target = teacher(x)
+            target = target / 2
+        loss = (model(x) - target).pow(2).mean()
+        loss.backward()
+    assert found.kind == "no graph"
+    assert found.fixes == ()
+
+
+def test_a_number_is_not_blamed_where_a_frozen_model_may_be_the_mistake() -> None:
+    model, x = nn.Linear(3, 4).requires_grad_(False), torch.ones(6, 3)
+    weight = torch.ones(1, requires_grad=True)
+    with gradviz.expect_error() as found:
+        loss = model(x).pow(2).mean() * weight.item()
+        loss.backward()
+    assert found.kind == "no graph"
+    assert (found.causes, found.fixes) == ((), ())

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._utils import ExceptionWrapper
 
 import gradviz
 from gradviz.analysis.explain.raised_errors import errors_in
@@ -23,6 +24,7 @@ from gradviz.model import Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
 from gradviz.model.sentence import Sentence
+from tests.analysis.explain.gradient_scenarios import ALL
 from tests.analysis.explain.running import (
     anomaly,
     explained,
@@ -32,7 +34,7 @@ from tests.analysis.explain.running import (
     run,
     sentences,
 )
-from tests.analysis.explain.scenarios import ALL, WRITTEN, Scenario, named
+from tests.analysis.explain.scenarios import WRITTEN, Scenario, named
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 EVERY = pytest.mark.parametrize("scenario", ALL, ids=str)
@@ -52,6 +54,12 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
 def recorded(scenario: Scenario, device: str) -> Explanation:
     """The explanation of a recorded program, made once for all tests."""
     return explained(scenario.text)
+
+
+@cache
+def unrecorded(scenario: Scenario, device: str) -> Explanation:
+    """The explanation of the same error after the fact, made once for all tests."""
+    return explained(scenario.text, record=False)
 
 
 def skip_elsewhere(scenario: Scenario, device: str) -> None:
@@ -191,7 +199,7 @@ def test_anomaly_mode_changes_nothing_that_is_said(scenario: Scenario, device: s
 @EVERY
 def test_without_a_recording_nobody_is_blamed_in_error(scenario: Scenario, device: str) -> None:
     skip_elsewhere(scenario, device)
-    found = explained(scenario.text, record=False)
+    found = unrecorded(scenario, device)
     assert found.kind == scenario.kind
     assert found.node_name in (None, scenario.node) or scenario.node is None
     assert found.saved in (None, scenario.saved)
@@ -202,6 +210,20 @@ def test_without_a_recording_nobody_is_blamed_in_error(scenario: Scenario, devic
         assert found.line == line_of(scenario.text, "culprit")
     else:
         assert any("gradviz.record()" in words for words in found.unknown)
+
+
+@EVERY
+def test_without_a_recording_no_fix_is_wrong(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = unrecorded(scenario, device)
+    for fix in found.fixes:
+        if fix.how == "elsewhere":
+            continue
+        variables = run(fixed(scenario.text, fix))
+        assert any(
+            all(is_right(variables, left, right) for left, right in results.items())
+            for results in scenario.right
+        ), (fix, scenario.right)
 
 
 def test_with_anomaly_mode_the_line_that_saved_is_known_without_a_recording(device: str) -> None:
@@ -473,3 +495,20 @@ def test_what_has_no_position_is_said_to_be_unknown() -> None:
         "Write one call per line"
     )
     assert told["-X", "no_debug_ranges"] == unknown
+
+
+def test_the_line_that_got_the_error_of_a_worker_is_not_accused() -> None:
+    try:
+        torch.ones(3, requires_grad=True, device="cpu").numpy()
+    except RuntimeError:
+        # What a worker of a DataLoader sends to the process that reads from it.
+        sent = ExceptionWrapper(where="in DataLoader worker process 0")
+    weight = torch.ones(3, requires_grad=True)
+    with gradviz.expect_error() as found:
+        [sent.reraise() for _ in weight]
+    assert found.kind == "numpy of a tensor that requires grad"
+    assert not found.causes
+    assert not found.fixes
+    assert not found.variables
+    assert "DataLoader worker process 0" in str(found.what)
+    assert "num_workers=0" in str(found.unknown[0])

@@ -83,11 +83,11 @@ def test_it_points_into_its_recording(scenario: Scenario, device: str) -> None:
     assert found.recording is not None
     step = found.recording.all_steps[found.step or 0]
     assert step.line == line_of(scenario, scenario.noticed)
-    assert step.explanation is found
+    assert step.explanation is (found if found.is_fault else None)
     graph = step.graph
     if found.node is not None:
         assert graph[found.node].name == found.node_name
-    assert found.marks
+    assert bool(found.marks) == found.is_fault
     for mark in found.marks:
         node, _, rest = mark.id.partition(".")
         if rest.startswith("saved."):
@@ -126,7 +126,8 @@ every_innocent = pytest.mark.parametrize("innocent", INNOCENTS, ids=str)
 def test_where_nothing_is_wrong_nothing_is_told(innocent: Innocent) -> None:
     recording = run_recorded(innocent.text, innocent.before)
     assert recording.at_error is None
-    assert [str(found) for found in recording.explanations] == []
+    assert [str(found) for found in recording.explanations if found.is_fault] == []
+    assert {found.kind for found in recording.explanations} == {*innocent.looks}
 
 
 @every_innocent
@@ -144,4 +145,5 @@ def test_nothing_is_told_of_a_function_whose_lines_are_not_recorded(innocent: In
     scope = "\n".join(line for line in innocent.before.split("\n") if line)
     recording = run_recorded("work()", f"{scope}\n{function}")
     assert recording.at_error is None
-    assert [str(found) for found in recording.explanations] == []
+    assert [str(found) for found in recording.explanations if found.is_fault] == []
+    assert {found.kind for found in recording.explanations} <= {*innocent.looks}

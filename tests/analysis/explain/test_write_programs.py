@@ -15,7 +15,12 @@ from tests.analysis.explain.file_programs import (
 from tests.analysis.explain.write_programs import PROGRAMS
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
-WITHOUT_FIX: Final = frozenset({"shadow weights are the weights themselves"})
+WITHOUT_FIX: Final = frozenset(
+    {
+        "shadow weights are the weights themselves",
+        "vector of a power iteration is written with a graph",
+    }
+)
 """Programs of which no change is known to be right."""
 
 

@@ -224,6 +224,33 @@ program(
     (("nn.ReLU(inplace=True)", "nn.ReLU()"),),
 )
 program(
+    "module with inplace=True in one that no variable names",
+    SAVED,
+    ("y", "x"),
+    """
+    # %% block.py
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.fc = nn.Linear(n, n)
+            self.act = nn.ReLU(inplace=True)
+
+        def forward(self, x):
+            y = torch.tanh(self.fc(x))
+            return self.act(y) + x  # culprit
+    # %%
+    from block import Block
+    x = torch.randn(4, 3, requires_grad=True)
+    # %%
+    Block(3)(x).sum().backward()  # raises
+    """,
+    (("nn.ReLU(inplace=True)", "nn.ReLU()"),),
+    result="[x.grad]",
+)
+program(
     "functional activation with inplace=True",
     SAVED,
     ("h",),
@@ -1251,6 +1278,59 @@ program(
         (
             "self.kept = list(model.parameters())",
             "self.kept = [p.clone() for p in model.parameters()]",
+        ),
+    ),
+)
+program(
+    "vector of a power iteration is written with a graph",
+    SAVED,
+    ("model.u", "self.u", "u"),
+    """
+    # %%
+    class Normed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(3, 3))
+            self.register_buffer("u", torch.ones(3) / 3**0.5)
+
+        def forward(self, x):
+            v = F.normalize(self.w.t() @ self.u, dim=0)
+            self.u.copy_(F.normalize(self.w @ v, dim=0))  # culprit
+            return x @ (self.w / (self.u @ self.w @ v)).t()
+
+    model, x = Normed(), torch.randn(4, 3)
+    # %%
+    loss = model(x).pow(2).mean()
+    loss.backward()  # raises
+    """,
+    (
+        (
+            "        v = F.normalize(self.w.t() @ self.u, dim=0)\n"
+            "        self.u.copy_(F.normalize(self.w @ v, dim=0))",
+            "        with torch.no_grad():\n"
+            "            v = F.normalize(self.w.t() @ self.u, dim=0)\n"
+            "            self.u.copy_(F.normalize(self.w @ v, dim=0))",
+        ),
+    ),
+)
+
+program(
+    "steps of a sequence are centred in a loop over unbind",
+    VIEWS,
+    ("step",),
+    """
+    # %%
+    model, x = nn.Linear(4, 4), torch.randn(2, 3, 4)
+    # %%
+    h = model(x).view(2, 3, 4)
+    for step in torch.unbind(h, dim=1):  # culprit
+        step -= step.mean(1, keepdim=True)  # culprit raises
+    h.pow(2).mean().backward()
+    """,
+    (
+        (
+            "for step in torch.unbind(h, dim=1):\n    step -= step.mean(1, keepdim=True)",
+            "h = h - h.mean(2, keepdim=True)",
         ),
     ),
 )

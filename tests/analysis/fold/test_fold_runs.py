@@ -107,7 +107,7 @@ def test_the_caption_adds_up_what_the_steps_of_a_run_say(recording: Recording) -
         if isinstance(event, Freed)
     ]
     count = sum(len(event.slots) for event in freed)
-    assert caption.startswith("backward ran blocks.3 · Block: 13 nodes; ")
+    assert caption.startswith("backward ran net.blocks.3 · Block: 13 nodes; ")
     assert f"{count} saved tensors freed" in caption
     assert "6 gradients accumulated" in caption
 

@@ -88,6 +88,28 @@ def test_a_list_of_modules_folds_these_and_opens_all_else() -> None:
     assert closed_paths(tree, opening) == {"model.layers.0.first", "model.layers.2"}
 
 
+def test_modules_to_open_are_open_with_what_is_around_them_and_nothing_else() -> None:
+    tree = layered()
+    asked = opened(tree, {"open": ["model.layers.2", "layers.0.last"]})
+    wanted = {fold for fold in tree if fold.path in ("model.layers.2", "model.layers.0.last")}
+    around = {one.id for fold in wanted for one in tree.around(fold.id)}
+    assert asked.ids == {tree.root.id, *around, *(fold.id for fold in wanted)}
+    assert opened(tree, {"open": []}).ids == {tree.root.id}
+
+
+@pytest.mark.parametrize(
+    "fold", [{}, {"closed": ["model"]}, {"open": "model"}, {"open": [], "x": 1}]
+)
+def test_a_mapping_says_what_to_open_and_nothing_else(fold: object) -> None:
+    with pytest.raises(OptionError, match="does not list what to open: it may be"):
+        opened(layered(), fold)
+
+
+def test_a_module_to_open_that_is_not_there_is_refused_with_near_ones() -> None:
+    with pytest.raises(OptionError, match=r"model\.layers\.2"):
+        opened(layered(), {"open": ["model.layer.2"]})
+
+
 def test_modules_can_be_named_as_the_model_names_them() -> None:
     tree = layered()
     assert opened(tree, ("layers.1",)) == opened(tree, {"model.layers.1"})

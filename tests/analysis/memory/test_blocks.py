@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import gradviz
+from gradviz.model.formatting import size
 from gradviz.model.memory import Memory
 from gradviz.model.report import Block, RowMember, Table
 from tests.deep import Transformer
@@ -103,6 +104,10 @@ def test_a_module_has_the_bytes_of_everything_in_it(memory: Memory) -> None:
         assert set(found.nodes) == nodes
         assert (found.nbytes, found.shared, found.counted) == kept_by(memory, nodes)
     assert memory["h.3"] == memory["model.h.3"]
+    held = memory["h.3"]
+    assert str(held).startswith(
+        f"{held.name}: {size(held.nbytes)} saved by {len(held.nodes)} nodes"
+    )
     assert memory["h.3.mlp.0"].nbytes < memory["h.3.mlp"].nbytes < memory["h.3"].nbytes
 
 
@@ -128,7 +133,7 @@ def test_a_module_that_is_inferred_is_marked_as_such(memory: Memory) -> None:
     rows = [row for row in memory.tables[0] if str(row["module"]).endswith(" (inferred)")]
     assert len(rows) == inferred
     (said,) = [words for words in memory.sentences if "inferred" in words]
-    assert f"inferred from the nodes around it (here of {inferred:,} nodes)" in said
+    assert f"and from the nodes around it (here of {inferred:,} nodes)" in said
 
 
 def test_a_storage_of_two_blocks_is_counted_once_in_what_is_around_them() -> None:

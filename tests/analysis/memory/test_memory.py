@@ -237,9 +237,9 @@ def test_a_module_is_found_from_the_parameters_that_a_node_uses() -> None:
     report = gradviz.memory(model(torch.ones(2, 4)).sum(), model)
     modules = {row["name"]: row["module"] for row in report}
     assert modules == {
-        "AddmmBackward0": "model.2",
+        "AddmmBackward0": "model.2 (inferred)",
         "ReluBackward0": "model.1 (inferred)",
-        "MmBackward0": "model.0",
+        "MmBackward0": "model.0 (inferred)",
     }
     assert report["0"].nbytes == 2 * 4 * 4
 

@@ -12,7 +12,7 @@ import threading
 import timeit
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.function import _HookMixin
+from torch.distributed.tensor import DTensor, Shard
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.hooks import RemovableHandle
+
+from tests.truth.tools import two_processes
 
 RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
 FREED = re.compile(r"second time|already been freed")
@@ -395,6 +398,10 @@ def test_compiled_functions_and_their_backwards_run_in_known_functions() -> None
     code = type(node_of(y))._forward_cls.backward.__code__
     assert code.co_name == "backward"
     assert os.path.basename(os.path.dirname(code.co_filename)) == "_aot_autograd"
+    lazy = type(node_of(y))._forward_cls._lazy_backward_info
+    (returned,) = (one.args[0] for one in lazy.bw_module.graph.nodes if one.op == "output")
+    assert [one is not None for one in returned] == [True]
+    assert len(node_of(y).next_functions) == 1
 
 
 def test_a_fake_tensor_has_its_mode_in_its_dictionary_and_a_device_of_its_own() -> None:
@@ -406,6 +413,32 @@ def test_a_fake_tensor_has_its_mode_in_its_dictionary_and_a_device_of_its_own() 
         assert str(fake.device) == "cpu"
     for real in (torch.ones(2), leaf(), torch.ones(2, device="meta")):
         assert "fake_mode" not in object.__getattribute__(real, "__dict__")
+
+
+def test_a_dtensor_has_the_part_of_this_process_in_an_attribute() -> None:
+    with two_processes() as mesh:
+        part = torch.ones(2)
+        whole = DTensor.from_local(part, mesh, [Shard(0)])
+        assert object.__getattribute__(whole, "_local_tensor").data_ptr() == part.data_ptr()
+        assert type(whole) is sys.modules["torch.distributed.tensor"].DTensor
+        assert (tuple(whole.shape), whole.nbytes) == ((4,), 16)
+    for other in (part, torch.nn.Parameter(part)):
+        assert not hasattr(other, "_local_tensor")
+
+
+def test_inside_vmap_only_the_tensor_behind_knows_that_it_requires_grad() -> None:
+    weight, seen = leaf(), []
+
+    def times(x: torch.Tensor) -> torch.Tensor:
+        y = x * weight
+        behind = torch._C._functorch.get_unwrapped(y)
+        seen.append(
+            (y.requires_grad, y.grad_fn, behind.requires_grad, type(behind.grad_fn).__name__)
+        )
+        return y
+
+    torch.vmap(times)(torch.ones(3, 1))
+    assert seen == [(False, None, True, "MulBackward0")]
 
 
 def test_what_a_fake_operation_gives_is_computed_in_one_function_of_python() -> None:
@@ -1429,6 +1462,23 @@ def test_every_step_of_an_optimizer_runs_through_one_wrapper(kind: Any) -> None:
     assert _entered(code, lambda: optimizer.step(lambda: weight.detach().sum())) == [optimizer]
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of")
+def test_a_scheduler_steps_when_it_is_made_and_notes_whether_its_optimizer_has_stepped() -> None:
+    weight = leaf()
+    weight.sum().backward()
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    made: list[torch.optim.lr_scheduler.StepLR] = []
+    make = torch.optim.lr_scheduler.LRScheduler._initial_step.__code__
+    step = torch.optim.lr_scheduler.LRScheduler.step.__code__
+    started = lambda: made.append(torch.optim.lr_scheduler.StepLR(optimizer, 1))  # noqa: E731
+    assert len(_entered(make, started)) == 1
+    assert len(_entered(step, started)) == 1
+    made[0].step()
+    assert not getattr(optimizer, "_opt_called", False)
+    optimizer.step()
+    assert optimizer._opt_called  # type: ignore[attr-defined]
+
+
 def test_a_warning_of_torch_names_the_innermost_python_frame() -> None:
     variables: dict[str, Any] = {}
     exec(compile("\ndef f(x):\n    return x.grad", "the file", "exec"), variables)
@@ -1530,6 +1580,45 @@ def test_a_transformer_layer_runs_one_fused_kernel_unless_a_mode_is_on() -> None
     assert [fused in names for names in kernels] == [True, False]
 
 
+class _Spare(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen = torch.nn.Linear(1, 1).requires_grad_(False)
+        self.used = torch.nn.Linear(1, 1)
+        self.spare = torch.nn.Linear(1, 1)
+        self.norm = torch.nn.BatchNorm1d(1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.norm(self.used(x))
+        return out
+
+
+@pytest.fixture
+def replica() -> Iterator[Any]:
+    distributed = torch.distributed
+    store = vars(distributed)["HashStore"]()
+    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    yield torch.nn.parallel.DistributedDataParallel(_Spare())
+    distributed.destroy_process_group()
+
+
+def test_ddp_numbers_the_parameters_that_require_grad_in_their_order(replica: Any) -> None:
+    replica(torch.ones(2, 1)).sum().backward()
+    with pytest.raises(RuntimeError, match=r"did not receive grad for rank 0: 2 3\n"):
+        replica(torch.ones(2, 1))
+    names = [name for name, p in replica.module.named_parameters() if p.requires_grad]
+    assert names[2:4] == ["spare.weight", "spare.bias"]
+    assert replica._get_ddp_logging_data()["num_parameter_tensors"] == len(names)
+
+
+def test_ddp_takes_buffers_over_in_one_function_before_forward(replica: Any) -> None:
+    before = []
+    replica._sync_buffers = lambda: before.append(replica.module.norm.num_batches_tracked.item())
+    for _ in range(2):
+        replica(torch.ones(2, 1))
+    assert before == [0, 1]
+
+
 # ---------------------------------------------------------------------------- errors
 
 
@@ -1557,6 +1646,18 @@ def _inference_tensor_saved() -> None:
     with torch.inference_mode():
         weight = torch.ones(3)
     leaf() * weight
+
+
+def _view_without_recording() -> tuple[torch.Tensor, torch.Tensor]:
+    base = leaf() * 1
+    with torch.no_grad():
+        return base, base[:2]
+
+
+def _base_written() -> None:
+    base, view = _view_without_recording()
+    base.add_(1)
+    view.sum()
 
 
 def _too_few_gradients() -> None:
@@ -1587,6 +1688,24 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "one of several views written": (
         lambda: (leaf() * 1).unbind(0)[0].add_(1),
         f"^Output 0 of Unbind{SUFFIX} is a view .* function that returns multiple views",
+    ),
+    "view made without recording written": (
+        lambda: _view_without_recording()[1].add_(1),
+        "^A view was created in no_grad mode and is being modified inplace",
+    ),
+    "view of a written base used": (
+        _base_written,
+        "its base or another view of its base has been modified inplace",
+    ),
+    "resized": (lambda: leaf().resize_(4), "^cannot resize variables that require grad"),
+    "view detached": (lambda: (leaf() * 1)[0].detach_(), "^Can't detach views in-place"),
+    "expanded tensor written": (
+        lambda: (leaf() * 1).expand(2, 3).add_(1),
+        "more than one element of the written-to tensor refers to a single memory location",
+    ),
+    "function of each number": (
+        lambda: (leaf() * 1).apply_(abs),
+        r"^Can't call apply_\(\) on Variable that requires grad",
     ),
     "inference tensor saved": (_inference_tensor_saved, "^Inference tensors cannot be saved for"),
     "not a scalar": (
@@ -1627,6 +1746,12 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         r"returned an incorrect number of gradients \(expected 2, got 1\)",
     ),
 }
+
+
+def test_a_view_made_under_no_grad_says_that_it_is_a_leaf() -> None:
+    base, view = _view_without_recording()
+    assert not base.is_leaf
+    assert (view.is_leaf, view.requires_grad, view._is_view()) == (True, True, True)
 
 
 @pytest.mark.parametrize("error", ERRORS)

@@ -158,6 +158,24 @@ def test_an_error_is_the_last_step_and_stands_at_its_line() -> None:
     assert lines(recording).count("a.zero_()") == 0
 
 
+def test_a_block_in_one_line_has_a_step_and_functions_are_followed_into() -> None:
+    a = scalar(2.0)
+
+    def double() -> torch.Tensor:
+        made = a.exp()
+        return made * 2
+
+    # fmt: off
+    with gradviz.record() as recording: double().backward()  # noqa: E701
+    assert lines(recording)[-1].startswith("with gradviz.record() as recording: double()")
+    assert [step.depth for step in recording.records if step.kind == "line"] == [1, 1, 0]
+    with pytest.raises(RuntimeError), gradviz.record() as failed: a.add_(1)  # noqa: E701
+    # fmt: on
+    assert failed.at_error is not None
+    assert [step.kind for step in failed.records] == ["start", "error"]
+    assert failed.explanations[0].noticed is not None
+
+
 def test_an_error_that_the_block_catches_is_told_at_its_line() -> None:
     vector = torch.ones(2, requires_grad=True)
     with gradviz.record() as recording:
@@ -518,15 +536,6 @@ def test_another_thread_runs_unseen_and_undisturbed() -> None:
     assert a.grad is not None
     assert a.grad.item() == 5.0
     assert recording.backward_order == ()
-
-
-def test_progress_is_told_every_hundred_steps() -> None:
-    told: list[int] = []
-    a = scalar(1.0)
-    with gradviz.record(progress=told.append):
-        for _ in range(120):
-            a + 1
-    assert told == [100, 200]
 
 
 def test_values_are_not_read_when_they_are_not_wanted() -> None:

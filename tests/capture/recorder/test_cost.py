@@ -178,13 +178,13 @@ def test_memory_is_compared_only_where_a_write_could_go_unseen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared: list[int] = []
-    checksum = untracked_writes._checksum
+    checksum = untracked_writes.checksum
 
     def compares(tensor: Tensor) -> int:
         compared.append(tensor.numel())
         return checksum(tensor)
 
-    monkeypatch.setattr(untracked_writes, "_checksum", compares)
+    monkeypatch.setattr(untracked_writes, "checksum", compares)
     many = [torch.ones(5) for _ in range(50)]
     norm, shared = nn.BatchNorm1d(3), torch.ones(7)
     with gradviz.record() as recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from collections.abc import Callable
@@ -114,3 +115,43 @@ def test_a_view_that_is_made_and_written_under_no_grad_is_recorded_without_a_nod
         h.sum().backward()
     assert recording.at_error is None
     assert h.tolist() == [7.0, 2.0, 2.0]
+
+
+def refused_call(h: Tensor) -> None:
+    h.retain_grad()
+
+
+def test_an_error_that_passes_through_a_with_block_was_raised_in_the_call() -> None:
+    def under_no_grad() -> None:
+        with torch.no_grad():
+            refused_call(torch.ones(3))
+
+    with pytest.raises(RuntimeError), gradviz.record() as recording:
+        under_no_grad()
+    (explanation,) = recording.explanations
+    assert explanation.noticed is not None
+    assert explanation.noticed.text == "h.retain_grad()"
+
+
+def test_a_call_that_failed_earlier_in_the_line_is_not_the_one_that_raised() -> None:
+    def both() -> None:
+        with torch.no_grad():
+            _ = [found(fails), torch.ones(3).register_hook(print)]
+
+    with pytest.raises(RuntimeError), gradviz.record() as recording:
+        both()
+    explanation = recording.explanations[-1]
+    assert explanation.kind == "does not require grad"
+    assert explanation.noticed is not None
+    assert "register_hook(print)" in explanation.noticed.text
+
+
+def found(call: Callable[[], None]) -> bool:
+    with contextlib.suppress(KeyError):
+        call()
+        return True
+    return False
+
+
+def fails() -> None:
+    raise KeyError

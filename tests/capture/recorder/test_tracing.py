@@ -367,6 +367,75 @@ EXPECTED: Final[dict[str, list[str]]] = {
     ],
 }
 
+F: Final = "def f(x):\n    y = x + 1\n    return y\n"
+BLOCKS: Final[dict[str, list[str]]] = {
+    F + "with block: f(1)": ["begins f", "line 2", "line 3", "line 4", "ends"],
+    F + "with block:\n    f(1)": ["begins f", "line 2", "line 3", "line 5", "ends"],
+    F + "with block: a = 1; f(a); b = [f(x) for x in (1, 2)]; c = f(b[0])\nd = f(1)": [
+        *["begins f", "line 2", "line 3"] * 4,
+        "line 4",
+        "ends",
+    ],
+    F + "with block, contextlib.nullcontext(): f(1)": [
+        "begins f",
+        "line 2",
+        "line 3",
+        "line 4",
+        "ends",
+    ],
+    F + "with (block,\n    contextlib.nullcontext()): f(1)": [
+        "begins f",
+        "line 2",
+        "line 3",
+        "line 4",
+        "ends",
+    ],
+    F + "def g():\n    with block: return f(1)\ng()": [
+        "begins f",
+        "line 2",
+        "line 3",
+        "line 5",
+        "ends",
+    ],
+    F + "with contextlib.ExitStack() as s: s.enter_context(block); f(1)": [
+        "begins f",
+        "line 2",
+        "line 3",
+        "line 4",
+        "ends",
+    ],
+    "def f(x): y = x + 1; return y\nwith block: f(1); f(2)": [
+        "begins f",
+        "line 1",
+        "begins f",
+        "line 1",
+        "line 2",
+        "ends",
+    ],
+    "def f(x):\n    raise ValueError\nwith block: f(1)": ["begins f", "line 2 fails"],
+    "with block: raise ValueError": ["line 1 fails"],
+    "def f(x):\n    raise ValueError\nwith block, contextlib.suppress(ValueError): f(1)\na = 1": [
+        "begins f",
+        "line 3 caught ValueError",
+        "ends",
+    ],
+    F
+    + "with block:\n    for x in (1, 2): f(x); f(x)\n"
+    + "    if f(1): f(2)\n    k = lambda: f(1)\n    k()": [
+        *["begins f", "line 2", "line 3"] * 4,
+        "line 5",
+        *["begins f", "line 2", "line 3"] * 2,
+        "line 6",
+        "line 7",
+        "begins f",
+        "line 2",
+        "line 3",
+        "line 8",
+        "ends",
+    ],
+}
+"""Blocks of a ``with``, several on the line of their head."""
+
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_python_tells_the_same_lines(version: str) -> None:
@@ -375,10 +444,11 @@ def test_every_python_tells_the_same_lines(version: str) -> None:
         pytest.skip(f"there is no Python {version} on this machine")
     told = subprocess.run(
         [path, "-W", "error", "-c", STAND_INS, str(PROGRAM), str(ROOT)],
-        input=json.dumps(list(EXPECTED)),
+        input=json.dumps([list(EXPECTED), list(BLOCKS)]),
         capture_output=True,
         text=True,
         check=True,
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )
-    assert dict(zip(EXPECTED, json.loads(told.stdout), strict=True)) == EXPECTED
+    expected = EXPECTED | BLOCKS
+    assert dict(zip(expected, json.loads(told.stdout), strict=True)) == expected

@@ -211,7 +211,7 @@ def _stopped_by_an_alarm() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.usefixtures("_stopped_by_an_alarm")
+@pytest.mark.usefixtures("_stopped_by_an_alarm", "signals_end_what_runs")
 def test_a_hook_that_takes_long_is_interrupted_at_once() -> None:
     reached: list[str] = []
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import linecache
@@ -14,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from gradviz.capture.recorder import source_text
@@ -91,6 +92,41 @@ def signal_soon() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.2)
 
 
+class Block:
+    """Traces what a program runs in a ``with``, as a recorded block: the rest is not told."""
+
+    def __init__(self, file: str) -> None:
+        self.told, program = Told(), ModuleType("program")
+        program.__file__ = file
+        self.followed = FollowedCode(into=program, only=())
+
+    def __enter__(self) -> None:
+        frame, observers = sys._getframe(1), Observers()
+        while frame.f_globals.get("__name__") == "contextlib" and frame.f_back is not None:
+            frame = frame.f_back
+        source = source_text.of_block(frame)
+        self.lines = self.told.lines = LineEvents(source, "", self.followed, observers)
+        observers.add(self.told)
+        self.tracer = make_tracer(self.lines, observers, frame)
+        self.lines.begin(frame)
+        self.tracer.start()
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self.tracer.stop()
+        line, _ = self.lines.stop(error)
+        self.told.events.append("ends" if error is None else f"line {line} fails")
+
+
+def run_block(text: str) -> list[str]:
+    """What is told of the block of a text, which calls it ``block``."""
+    file = "program.py"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    block = Block(file)
+    with contextlib.suppress(ValueError):
+        exec(compile(text, file, "exec"), {"block": block, "contextlib": contextlib})
+    return block.told.events
+
+
 FOR_PROGRAMS = (watched, not_watched, drive, signal_soon, Thing)
 
 
@@ -142,8 +178,8 @@ def run(text: str) -> list[str]:
 
 def main() -> None:
     """Programs come as JSON, and go back with what was told."""
-    texts = json.load(sys.stdin)
-    print(json.dumps([run(text) for text in texts]))
+    cells, blocks = json.load(sys.stdin)
+    print(json.dumps([*map(run, cells), *map(run_block, blocks)]))
 
 
 if __name__ == "__main__":

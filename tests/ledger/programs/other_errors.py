@@ -296,6 +296,7 @@ bug(
     variables=("features",),
     message="Inference tensors cannot be saved for backward",
     accepted=("with torch.no_grad():", "@torch.no_grad()"),
+    without_gradient=("backbone.0.weight", "backbone.0.bias"),
 )
 bug(
     "gradients clamped by hand, one is None",
@@ -438,6 +439,9 @@ bug(
     reference="accumulate(lambda: F.mse_loss(model(x), y), model.parameters())\noptimizer.step()",
     variables=("model.activation", "self.activation", "activation"),
     message="graph leaves",
+    without_gradient=tuple(
+        f"ema.model.fc{n}.{kind}" for n in (1, 2) for kind in ("weight", "bias")
+    ),
 )
 bug(
     "scaled weights given to the optimizer",

@@ -194,6 +194,7 @@ bug(
     result="list(student.parameters())",
     raised="",
     audit=("loss", "student", "optimizer"),
+    without_gradient=("teacher.weight", "teacher.bias"),
 )
 bug(
     "features through NumPy beside a path that keeps the graph",

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from gradviz.view.documents.folds import inside_data
 from gradviz.view.element import write_lines
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.composition import Composed, Stretch, compose, cut
+from gradviz.view.graph.composition import Composed, compose
 from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.layout import Direction, Point
+from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.stretch import Stretch
+from tests.view.crossings import points_along
 from tests.view.folds import blocks, drawing_of, folded_graphs
 
 COMPACT: Density = "compact"
@@ -106,6 +108,43 @@ def test_every_link_ends_on_its_ports(graph: Any, random: Any, direction: Direct
             assert corner - NEAR <= point[1 - across] <= corner + size + NEAR
 
 
+def over(drawing: FoldedDrawing, fold_id: str, opened: set[str]) -> list[str]:
+    """Links of one inside that run over a box in it, or leave it."""
+    inside = drawing.drawings.drawn(fold_id, COMPACT)
+    direction = drawing.options.direction
+    composed = compose(fold_id, opened, lambda key: drawing.drawings.drawn(key, COMPACT), direction)
+    boxes = boxes_of(composed)
+    beside = [(card.id, boxes[card.id]) for card in inside.cards]
+    found = []
+    for link in composed.links[: len(inside.links)]:
+        places = points_along(link.points)
+        found += [
+            f"{link.tail} to {link.head} runs over {key}"
+            for key, box in beside
+            if any(
+                box.x + NEAR < x < box.x + box.width - NEAR
+                and box.y + NEAR < y < box.y + box.height - NEAR
+                for x, y in places
+            )
+        ]
+        if not all(
+            -NEAR <= x <= composed.width + NEAR and -NEAR <= y <= composed.height + NEAR
+            for x, y in places
+        ):
+            found.append(f"{link.tail} to {link.head} leaves {fold_id}")
+    return found
+
+
+@settings(max_examples=60)
+@given(folded_graphs(), st.randoms(use_true_random=False), st.sampled_from(DIRECTIONS))
+def test_no_link_runs_over_a_box(graph: Any, random: Any, direction: Direction) -> None:
+    """Not even over those that it joins: links are below boxes, and what is below is not seen."""
+    _, drawing = drawing_of(graph, options=DrawOptions(direction=direction))
+    opened = opened_sets(drawing, lambda _: random.random() < 0.6)
+    for fold_id in opened:
+        assert over(drawing, fold_id, opened) == []
+
+
 @settings(max_examples=25)
 @given(folded_graphs(), st.randoms(use_true_random=False))
 def test_links_go_on_where_they_cross_a_frame(graph: Any, random: Any) -> None:
@@ -163,15 +202,6 @@ def test_a_stretch_grows_only_where_it_must() -> None:
 def test_a_stretch_without_needs_is_the_identity() -> None:
     stretch = Stretch(80.0, [])
     assert [stretch(at) for at in (-4.0, 0.0, 33.0, 80.0, 90.0)] == [-4.0, 0.0, 33.0, 80.0, 90.0]
-
-
-def test_a_curve_is_cut_where_it_crosses_a_place() -> None:
-    curve: tuple[Point, ...] = ((0.0, 0.0), (0.0, 10.0), (10.0, 20.0), (10.0, 30.0))
-    first, second = cut(curve, 1, 15.0)
-    assert first[3] == second[0]
-    assert first[3][1] == pytest.approx(15.0, abs=1e-6)
-    assert (first[0], second[3]) == (curve[0], curve[3])
-    assert cut(curve, 0, -1.0) == [curve]
 
 
 # The same algorithm in the browser reads these files, too.

@@ -74,7 +74,7 @@ def test_a_closed_box_says_what_is_in_it() -> None:
     _, drawing = drawing_of(graph)
     words = texts(card_of(drawing, drawing.folding.tree.root.id).element)
     assert f"{len(graph)} nodes" in words
-    assert "5 leaves, 15 elements" in words
+    assert "23 nodes · 15 elements" in words
 
 
 def test_a_repeat_is_a_stack_that_names_its_ends_and_their_number() -> None:
@@ -173,4 +173,4 @@ def test_parameters_are_rows_where_there_is_room(density: Density) -> None:
     words = texts(card_of(drawing, fc.id, density).element)
     rows = "weight (3, 4) .grad None" in words and "bias (3,) .grad None" in words
     assert rows == (density != "compact")
-    assert ("15 parameters" in words) == (density == "compact")
+    assert ("15 elements" in words) == (density == "compact")

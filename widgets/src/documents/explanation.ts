@@ -33,9 +33,10 @@ export interface CardFix {
 }
 
 export interface ExplanationCard {
-  /** "error": torch raised; "warning": it did not, and a gradient is wrong. */
-  readonly tone: "error" | "warning";
-  /** "RuntimeError", or "no error, but wrong". */
+  /** "error": torch raised; "warning": it did not, and a gradient is wrong; "note": a fact that can be
+   * meant, which is worth a look. */
+  readonly tone: "error" | "warning" | "note";
+  /** "RuntimeError", "no error, but wrong" or "worth a look". */
   readonly title: string;
   /** "saved tensor written". */
   readonly kind: string;

@@ -40,7 +40,7 @@ export interface InsideCard {
 export type LinkEnd = readonly [card: string, port: number];
 
 export interface InsideLink {
-  /** Bézier control points from tail to head. */
+  /** The places where it turns, from tail to head, with its ends: four or more. */
   readonly points: readonly Pair[];
   readonly tail: LinkEnd;
   readonly head: LinkEnd;
@@ -75,6 +75,9 @@ export type Insides = Readonly<Record<string, Inside>>;
 export interface Folding {
   /** Ids that are open at first. */
   readonly opened: readonly string[];
+  /** Of a recording the steps from which on other folds are open beside these, since they run; in
+   * order. */
+  readonly current?: readonly (readonly [step: number, folds: readonly string[]])[];
   readonly direction: Direction;
   readonly folds: readonly Fold[];
   readonly insides: ByDensity<Insides>;
@@ -103,6 +106,9 @@ export const fold: Check = recordOf({
   has_inside: flag,
 });
 
+const current: Check = (value) =>
+  Array.isArray(value) && value.length === 2 && whole(value[0]) && listOf(text)(value[1]);
+
 const inside = recordOf({
   width: number,
   height: number,
@@ -111,7 +117,7 @@ const inside = recordOf({
   ),
   links: listOf(
     recordOf({
-      points: (value) => listOf(numbers)(value) && (value as readonly unknown[]).length % 3 === 1,
+      points: (value) => listOf(numbers)(value) && (value as readonly unknown[]).length >= 4,
       tail: end,
       head: end,
       tail_reach: numbers,
@@ -135,6 +141,7 @@ export const insides: Check = mapOf(inside);
 export const foldingOf = (byDensity: (check: Check) => Check): Check =>
   recordOf({
     opened: listOf(text),
+    current: (value) => value === undefined || listOf(current)(value),
     direction: oneOf(["TB", "LR"]),
     folds: listOf(fold),
     insides: byDensity(insides),

@@ -17,7 +17,7 @@ export function inflateDocument(value: unknown): unknown {
   return compressed ? inflate(sent.deflate) : value;
 }
 
-async function inflate(deflated: unknown): Promise<unknown> {
+export async function inflate(deflated: unknown): Promise<unknown> {
   if (typeof DecompressionStream === "undefined") {
     throw new Error("this browser is too old to unpack it");
   }

@@ -59,7 +59,7 @@ export interface StepView {
   readonly node: string | null;
   readonly caption: Sentence;
   readonly tick: string;
-  /** More marks of the timeline: "culprit", "warning". Absent where there are none. */
+  /** More marks of the timeline: "culprit", "warning", "look". Absent where there are none. */
   readonly ticks?: readonly string[];
   /** Explanations of what was noticed at this step. Absent where there are none. */
   readonly cards?: readonly ExplanationCard[];

@@ -24,7 +24,7 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
   let shown = "";
 
   store.watch(["at", "timeline", "visible"], () => {
-    const here = cursor.cards;
+    const here = [...cursor.cards, ...cursor.notes];
     const caused = cursor.causedHere.filter(({ card }) => !here.includes(card));
     element.hidden = !here.length && !caused.length;
     const now = `${store.get("at")} ${store.get("visible")}`;
@@ -70,7 +70,7 @@ function makeCard(
   const head = html(
     "div",
     { class: "gradviz-card-head" },
-    icon(card.tone === "error" ? "refused" : "error"),
+    ...(card.tone === "note" ? [] : [icon(card.tone === "error" ? "refused" : "error")]),
     html(
       "p",
       { class: "gradviz-card-title", id },
@@ -104,8 +104,9 @@ function makeReasons(
   card: ExplanationCard,
   expanded: Expanded,
 ): HTMLElement[] {
+  const label = card.tone === "note" ? "If not meant" : "Fix";
   const fixes = card.fixes.map((fix, i) =>
-    makeFix(context, fix, card.fixes.length > 1 ? `Fix ${i + 1}` : "Fix"),
+    makeFix(context, fix, card.fixes.length > 1 ? `${label} ${i + 1}` : label),
   );
   const more = html("details", { class: "gradviz-card-more" });
   more.open = expanded.more;

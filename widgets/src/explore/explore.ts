@@ -67,7 +67,12 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
   });
   show.setAttribute("aria-expanded", "false");
 
-  const panel = html("section", { class: "gradviz-inputs", "aria-labelledby": title.id });
+  // No section element: in a deck of slides each is a slide.
+  const panel = html("div", {
+    class: "gradviz-inputs",
+    role: "region",
+    "aria-labelledby": title.id,
+  });
   const buttons = html("div", { class: "gradviz-group" }, reset, copy, show);
   panel.append(title, inputs.element, said, buttons);
   const above = html("div", { class: "gradviz-above" }, results.element, code);

@@ -3,6 +3,7 @@
 
 import { makeButton } from "../lib/button";
 import { claim, focusable, html, wellFormed } from "../lib/dom";
+import { download } from "../lib/download";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { StepCursor } from "../player/step_cursor";
@@ -70,12 +71,6 @@ async function copy(wire: StaticDocument, format: Format): Promise<void> {
 
 async function save(wire: StaticDocument, format: Format): Promise<void> {
   download(await contentOf(wire, format), fileName(wire.title, format));
-}
-
-function download(file: Blob, name: string): void {
-  const address = URL.createObjectURL(file);
-  html("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 /** What the menu offers. */

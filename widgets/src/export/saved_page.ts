@@ -1,8 +1,9 @@
 // A saved page, which has its widget alone: the address names the step and what is selected, and the
-// arrow keys step at once.
+// keys of the steps act at once.
 
 import { claim } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
+import { moveInside, moveOut } from "../player/inside";
 import type { StepCursor } from "../player/step_cursor";
 
 /** Browsers refuse to change the address too often. */
@@ -25,7 +26,7 @@ export function readAddress(hash: string): { readonly step: string; readonly sel
 export function followPage(root: HTMLElement, context: PanelContext, cursor: StepCursor): void {
   if (!context.store.get("page")) return;
   followAddress(context, cursor);
-  followArrows(root, context, cursor);
+  followKeys(root, context, cursor);
 }
 
 /** The address of what is shown now. */
@@ -55,22 +56,29 @@ function followAddress(context: PanelContext, cursor: StepCursor): void {
   signal.addEventListener("abort", () => clearTimeout(timer));
 }
 
-/** Left and right step while nothing has the focus, if they can mean one player only. */
-function followArrows(
-  root: HTMLElement,
-  { store, signal }: PanelContext,
-  cursor: StepCursor,
-): void {
-  const moves: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
+/** The keys of the steps act while nothing has the focus, if they can mean one player only. */
+function followKeys(root: HTMLElement, context: PanelContext, cursor: StepCursor): void {
+  const { store, signal } = context;
+  const [back, forward] = [-1, 1].map((by) => () => cursor.go(cursor.place + by));
+  const acts = new Map([
+    ...["ArrowLeft", "[", ","].map((key) => [key, back] as const),
+    ...["ArrowRight", "]", "."].map((key) => [key, forward] as const),
+    ["Home", () => cursor.go(0)],
+    ["End", () => cursor.go(cursor.last)],
+    [">", () => moveInside(context, cursor)],
+    ["<", () => moveOut(context, cursor)],
+  ]);
   const listen = (event: KeyboardEvent) => {
-    const by = moves[event.key];
+    const act = acts.get(event.key);
     const focused = document.activeElement;
-    if (by === undefined || (focused && focused !== document.body)) return;
-    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!act || (focused && focused !== document.body)) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    // On some keyboards Shift is part of these signs; with the others it means something else.
+    if (event.shiftKey && event.key.length > 1) return;
     const players = [...document.querySelectorAll(".gradviz-root.has-steps")];
     if (players.some((player) => player !== root) || !store.get("timeline")) return;
     claim(event);
-    cursor.go(cursor.place + by);
+    act();
   };
   document.addEventListener("keydown", listen, { signal });
 }

@@ -2,7 +2,7 @@
 
 import type { BaseDocument, Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
-import { lookOf, stillOf } from "../documents/pictures";
+import { stillOf } from "../documents/pictures";
 import { pictureOf } from "../graph/composed_svg";
 import { looksAt } from "../graph/shown";
 import { SVG } from "../lib/dom";
@@ -36,7 +36,7 @@ function svgAt(timeline: Timeline, index: number, density: Density, svg: string)
   const picture = new DOMParser().parseFromString(svg, "image/svg+xml");
   picture.documentElement.setAttribute("aria-label", timeline.view(index).summary);
   for (const [key, variant] of timeline.state(index).at.get(density) ?? []) {
-    const look = lookOf(timeline.recording, density, key, variant);
+    const look = timeline.look(density, key, variant);
     const text = look || `<g id="${key}" class="gv-absent"/>`;
     const part = new DOMParser().parseFromString(`<svg xmlns="${SVG}">${text}</svg>`, "text/xml");
     const made = part.documentElement.firstElementChild;

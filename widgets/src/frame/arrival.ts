@@ -12,6 +12,8 @@ const done = new WeakMap<Element, string>();
 /** Scrolls a widget into view if its cell has just been run, unless the person goes elsewhere. */
 export function showAfterRun(root: HTMLElement, signal: AbortSignal): void {
   if (!("ResizeObserver" in globalThis) || !navigator.userActivation?.hasBeenActive) return;
+  // A player inside another widget: what is above it has been scrolled to.
+  if (root.parentElement?.closest(".gradviz-repair-player")) return;
   const attempt = new AbortController();
   const end = () => {
     attempt.abort();

@@ -134,12 +134,28 @@ export function viewOf(
   return reveal(reveal(all, shown, view, RIM), card, view, RIM);
 }
 
+/** The view in which all cards of a picture are seen at a zoom, its middle in that of the window where
+    that is possible; undefined where they are not seen at once. */
+export function viewOfAll(
+  content: Size,
+  view: Size,
+  k: number,
+  cards: readonly Box[],
+): Camera | undefined {
+  const [first, ...others] = cards;
+  if (!first) return undefined;
+  const all = others.reduce(union, first);
+  const isSeen = all.width * k <= view.width - 2 * RIM && all.height * k <= view.height - 2 * RIM;
+  return isSeen ? reveal(centre(k, { x: 0, y: 0, ...content }, view), all, view, RIM) : undefined;
+}
+
 /** Whether some of the picture is outside the window. */
 export function overflows(camera: Camera, content: Size, view: Size): boolean {
   return content.width * camera.k > view.width || content.height * camera.k > view.height;
 }
 
-function centre(k: number, box: Box, view: Size): Camera {
+/** A box in the middle of the window, at a zoom. */
+export function centre(k: number, box: Box, view: Size): Camera {
   return {
     k,
     x: view.width / 2 - (box.x + box.width / 2) * k,

@@ -8,6 +8,8 @@ import { svgOf } from "../documents/pictures";
 import type { Folds, Unfolding } from "../model/folds";
 import { type Composition, compose, type Frame, HEADER, type PlacedLink } from "./composition";
 
+/** Pixels at the end of a header that are free for its signs. */
+const ASIDE = 28;
 /** Length and half width of an arrow head. */
 const ARROW: Pair = [8, 3.4];
 /** Distance between the end of a link and what is written on it: the arrow head is there. */
@@ -84,6 +86,8 @@ export function patchesOf(composition: Composition | undefined, isDown: boolean)
   return (key: string, look: string): string | undefined => {
     const part = parts.get(key);
     if (part?.kind === "frame") return undefined;
+    const frame = parts.get(key.replace(/^gv-header-/, "gv-"));
+    if (!part && frame?.kind === "frame") return fitting(look, frame.width);
     return part?.kind === "link" ? linkMarkup(part, isDown, look) : look;
   };
 }
@@ -95,8 +99,20 @@ function frameMarkup(frame: Frame, fold: Fold | undefined, header: string): stri
     `<g id="gv-${xml(id)}" class="gv-fold gv-open" data-id="${xml(id)}" role="group"` +
     ` aria-label="${xml(said)}" transform="translate(${px(x)} ${px(y)})">` +
     `<rect class="gv-frame" width="${px(width)}" height="${px(height)}" rx="6"/>` +
-    `<rect class="gv-header" width="${px(width)}" height="${HEADER}" rx="6"/>${header}</g>`
+    `<rect class="gv-header" width="${px(width)}" height="${HEADER}" rx="6"/>${fitting(header, width)}</g>`
   );
+}
+
+/** A header without the facts for which it is too narrow; gradviz/view/graph/fold_header.py does the same. */
+export function fitting(header: string, width: number): string {
+  const facts = [...header.matchAll(/<g class="gv-fact" data-end="([\d.]+)">/g)];
+  const out = facts.find(([, end]) => Number(end) > width - ASIDE);
+  if (!out) return header;
+  const last = facts.at(-1) as RegExpExecArray;
+  const after = header.indexOf("</g>", last.index) + "</g>".length;
+  const first = header.slice(out.index, header.indexOf("</g>", out.index) + "</g>".length);
+  const more = first.replace(/>[^<]+</, ">· …<");
+  return header.slice(0, out.index) + more + header.slice(after);
 }
 
 /** `look` is that of a step, "" where the link does not exist at it; undefined where there are no steps. */

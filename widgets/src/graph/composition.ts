@@ -2,11 +2,19 @@
 // around it makes room, and nothing else moves. Pure. The same algorithm as
 // gradviz/view/graph/composition.py; tests/golden/composition binds both.
 
-import type { Direction, Inside, InsideCard, InsideLink, Insides, Pair } from "../documents/folds";
+import type {
+  Direction,
+  Inside,
+  InsideCard,
+  InsideLink,
+  Insides,
+  LinkEnd,
+  Pair,
+} from "../documents/folds";
 import type { Unfolding } from "../model/folds";
-import { cut, type Piece, split } from "./bezier";
 import type { Box, Size } from "./camera";
-import { Stretch } from "./stretch";
+import { curve, room } from "./routes";
+import { type Need, Stretch } from "./stretch";
 
 /** Height of the line with the name of an opened fold, above its inside. */
 export const HEADER = 30;
@@ -29,6 +37,7 @@ export interface PlacedLink {
   /** The fold that it is drawn in. */
   readonly fold: string;
   readonly link: InsideLink;
+  /** Bézier control points, 1 + 3 k of them. */
   readonly points: readonly Pair[];
   /** Whether it really begins, and ends, there: not at an opened box, which it goes on in. */
   readonly begins: boolean;
@@ -90,119 +99,102 @@ function put(
   direction: Direction,
   depth: number,
 ): Composition {
+  const isDown = direction === "TB";
+  const need = ({ id, width, height }: InsideCard): Size => {
+    const child = children.get(id);
+    return child ? { width: child.width, height: child.height + HEADER } : { width, height };
+  };
   const open = inside.cards.filter(({ id }) => children.has(id));
-  const need = (id: string): Size => {
-    const { width, height } = children.get(id) as Composition;
-    return { width, height: height + HEADER };
+  const wide = open.map((card): Need => [card.x, card.x + card.width, need(card).width]);
+  const high = open.map((card): Need => [card.y, card.y + card.height, need(card).height]);
+  const cards = new Map(inside.cards.map((card) => [card.id, card]));
+  const sizeAcross = isDown ? inside.width : inside.height;
+  const across = new Stretch(sizeAcross, isDown ? wide : high);
+  const inputs = inside.inputs.map((place) => across.at(place));
+  const outputs = inside.outputs.map((place) => across.at(place));
+  /** Where a box begins on one axis. */
+  const startOf = (card: InsideCard, axis: "x" | "y", stretch: Stretch): number => {
+    const length = axis === "x" ? "width" : "height";
+    const middle = stretch.middle(card[axis], card[length], children.has(card.id));
+    return middle - need(card)[length] / 2;
   };
-  const wide = open.map(({ id, x, width }) => [x, x + width, need(id).width] as const);
-  const high = open.map(({ id, y, height }) => [y, y + height, need(id).height] as const);
-  const [across, down] = [new Stretch(inside.width, wide), new Stretch(inside.height, high)];
-  const boxes = new Map<string, { readonly card: InsideCard; readonly box: Box }>();
-  for (const card of inside.cards) {
-    const size = children.has(card.id) ? need(card.id) : card;
-    const [x, y] = [
-      across.middle(card.x, card.width, children.has(card.id)) - size.width / 2,
-      down.middle(card.y, card.height, children.has(card.id)) - size.height / 2,
-    ];
-    const box = { x, y, width: size.width, height: size.height };
-    boxes.set(card.id, { card, box });
+  /** How far across the flow a link ends. */
+  const sideOf = ([id, port]: LinkEnd, at: Pair, isHead: boolean): number => {
+    const card = cards.get(id);
+    // At the rim of this inside values come in where those of a box go out.
+    if (!card) return portIn(isHead ? outputs : inputs, port, across.at(sizeAcross) / 2);
+    const axis = isDown ? "x" : "y";
+    const start = startOf(card, axis, across);
+    const child = children.get(id);
+    if (!child) return start + at[isDown ? 0 : 1] - card[axis];
+    const middle = (isDown ? child.width : child.height) / 2;
+    return (
+      start + portIn(isHead ? child.inputs : child.outputs, port, middle) + (isDown ? 0 : HEADER)
+    );
+  };
+  const turned = ([x, y]: Pair): Pair => (isDown ? [x, y] : [y, x]);
+  // A place on the rim right before or after the port of a box stays there.
+  for (const { points, tail, head } of inside.links.toReversed()) {
+    const [first, last] = [points[0] as Pair, points.at(-1) as Pair];
+    if (Math.abs(turned(first)[0] - turned(last)[0]) >= 1) continue;
+    if (!tail[0] && head[0]) inputs[tail[1]] = sideOf(head, last, true);
+    else if (!head[0] && tail[0]) outputs[head[1]] = sideOf(tail, first, false);
   }
-  const along = direction === "TB" ? across : down;
-  const rim: Rim = {
-    size: { width: across.at(inside.width), height: down.at(inside.height) },
-    inputs: inside.inputs.map((place) => along.at(place)),
-    outputs: inside.outputs.map((place) => along.at(place)),
-  };
-  const parts: Part[] = inside.links.map((link) => {
-    const points = mapped(link.points, across, down);
-    const end = (at: "tail" | "head") => {
-      const [id, port] = link[at];
-      const held = boxes.get(id);
-      const child = children.get(id);
-      const way = at === "tail" ? "out" : "in";
-      if (held && !child) {
-        const [x, y] = link.points.at(at === "tail" ? 0 : -1) as Pair;
-        return [held.box.x + x - held.card.x, held.box.y + y - held.card.y] as const;
-      }
-      // At the rim of this inside values come in where those of a box go out.
-      if (!held) return portOf(rim, port, at === "tail" ? "in" : "out", direction);
-      const { inputs, outputs, width, height } = child as Composition;
-      const [x, y] = portOf({ size: { width, height }, inputs, outputs }, port, way, direction);
-      // Above its inside is the header: what comes from above ends at its upper edge.
-      const below = direction === "TB" && at === "head" ? 0 : HEADER;
-      return [held.box.x + x, held.box.y + y + below] as const;
-    };
-    const isEnd = (id: string) => id !== "" && !children.has(id);
-    return {
-      kind: "link",
-      fold,
-      link,
-      points: pinned(points, end("tail"), end("head")),
-      begins: isEnd(link.tail[0]),
-      ends: isEnd(link.head[0]),
-    };
+  // Across the flow as it is now, along it as it was. Within the row of a box its link goes straight
+  // from its port, or to it.
+  const ways = inside.links.map(({ points, tail, head }) => {
+    const last = points.length - 1;
+    const from = sideOf(tail, points[0] as Pair, false);
+    const to = sideOf(head, points[last] as Pair, true);
+    return points.map((point, i): Pair => {
+      const [side, along] = turned(point);
+      return [i < 2 ? from : i > last - 2 ? to : across.at(side), along];
+    });
   });
-  for (const { id, markup } of inside.cards) {
-    const { box } = boxes.get(id) as { box: Box };
+  const sizeAlong = isDown ? inside.height : inside.width;
+  const along = new Stretch(sizeAlong, [...(isDown ? high : wide), ...room(ways)]);
+  const length = along.at(sizeAlong);
+  /** How far along the flow a link ends. */
+  const endOf = ([id]: LinkEnd, isHead: boolean): number => {
+    const card = cards.get(id);
+    if (!card) return isHead ? length : 0;
+    const size = isHead ? 0 : need(card)[isDown ? "height" : "width"];
+    return startOf(card, isDown ? "y" : "x", along) + size;
+  };
+  const isEnd = (id: string) => id !== "" && !children.has(id);
+  const parts: Part[] = inside.links.map((link, i) => {
+    const way = ways[i] as Pair[];
+    const last = way.length - 1;
+    const turns = way.map(([side, at], j): Pair => {
+      if (j === 0) return turned([side, endOf(link.tail, false)]);
+      return turned([side, j === last ? endOf(link.head, true) : along.at(at)]);
+    });
+    const ends = { begins: isEnd(link.tail[0]), ends: isEnd(link.head[0]) };
+    return { kind: "link", fold, link, points: curve(turns, direction), ...ends };
+  });
+  for (const card of inside.cards) {
+    const { id, markup } = card;
+    const [x, y] = [
+      startOf(card, "x", isDown ? across : along),
+      startOf(card, "y", isDown ? along : across),
+    ];
+    const box = { x, y, ...need(card) };
     const child = children.get(id);
     if (!child) {
       parts.push({ kind: "card", id, markup, ...box });
       continue;
     }
     parts.push({ kind: "frame", id, level: depth + 1, ...box });
-    for (const part of child.parts) parts.push(moved(part, box.x, box.y + HEADER));
+    for (const part of child.parts) parts.push(moved(part, x, y + HEADER));
   }
-  return { ...rim.size, parts, inputs: rim.inputs, outputs: rim.outputs };
+  const [width, height] = turned([across.at(sizeAcross), length]);
+  return { width, height, parts, inputs, outputs };
 }
 
-interface Rim {
-  readonly size: Size;
-  readonly inputs: readonly number[];
-  readonly outputs: readonly number[];
+/** A port along a rim: one that is not there is the last; none at all the middle of the side. */
+function portIn(places: readonly number[], port: number, middle: number): number {
+  return places[port] ?? places.at(-1) ?? middle;
 }
-
-/** A port on the rim of a box at (0, 0). */
-function portOf(rim: Rim, port: number, way: "in" | "out", direction: Direction): Pair {
-  const { width, height } = rim.size;
-  const places = way === "in" ? rim.inputs : rim.outputs;
-  const along = places[port] ?? places.at(-1) ?? (direction === "TB" ? width : height) / 2;
-  if (direction === "TB") return [along, way === "in" ? 0 : height];
-  return [way === "in" ? 0 : width, along];
-}
-
-/** The control points of a curve where everything is stretched. It is cut where the stretch changes,
-    so that it stays on the side of everything that it was on. */
-function mapped(points: readonly Pair[], across: Stretch, down: Stretch): Pair[] {
-  let pieces: Piece[] = [];
-  for (let i = 0; i + 3 < points.length; i += 3) {
-    pieces.push(points.slice(i, i + 4) as unknown as Piece);
-  }
-  for (const [axis, stretch] of [across, down].entries()) {
-    for (const place of stretch.inner) {
-      pieces = pieces.flatMap((piece) => cut(piece, axis as 0 | 1, place));
-    }
-  }
-  return pieces.flatMap((piece, i) => {
-    const [x, y] = split(piece, 0.5)[0][3];
-    const image = piece.map((point): Pair => [across.at(point[0], x), down.at(point[1], y)]);
-    return i ? image.slice(1) : image;
-  });
-}
-
-/** The control points with both ends put where they belong; those next to them move along. */
-function pinned(points: readonly Pair[], tail: Pair, head: Pair): readonly Pair[] {
-  const [first, last] = [points[0], points.at(-1)] as [Pair, Pair];
-  const [start, stop] = [by(first, tail), by(last, head)];
-  return points.map(([x, y], i) => {
-    if (i === 0) return tail;
-    if (i === points.length - 1) return head;
-    const [dx, dy] = i === 1 ? start : i === points.length - 2 ? stop : [0, 0];
-    return [x + dx, y + dy];
-  });
-}
-
-const by = (from: Pair, to: Pair): Pair => [to[0] - from[0], to[1] - from[1]];
 
 function moved(part: Part, dx: number, dy: number): Part {
   if (part.kind !== "link") return { ...part, x: part.x + dx, y: part.y + dy };

@@ -13,6 +13,9 @@ const HINTS: Record<Density, string> = {
   full: "Everything that is known (d)",
 };
 
+const TOO_MANY = "Not drawn: this picture has more than 150 cards";
+const TOO_LARGE = "Not in this document, whose graph has too many nodes for all three";
+
 /** Goes to the next density that the document has. */
 export function nextDensity(store: Store): Density {
   const there = DENSITIES.filter((density) => isDrawnIn(store.get("wire"), density));
@@ -22,7 +25,7 @@ export function nextDensity(store: Store): Density {
 
 export function showDensity({ store, announce }: PanelContext, density: Density): void {
   if (!isDrawnIn(store.get("wire"), density)) {
-    announce(`${density}: not drawn, this picture has too many cards`);
+    announce(`${density}: not drawn, this graph is too large`);
     return;
   }
   store.set("density", density);
@@ -36,8 +39,7 @@ export function makeDensityControl(context: PanelContext): HTMLElement {
     const button = makeButton(context, {
       label: density,
       words: density,
-      hint: () =>
-        there(density) ? HINTS[density] : "Not drawn: this picture has more than 150 cards",
+      hint: () => (there(density) ? HINTS[density] : store.get("wire").fold ? TOO_LARGE : TOO_MANY),
       run: () => showDensity(context, density),
     });
     button.setAttribute("role", "radio");

@@ -3,10 +3,11 @@
 
 import { fold as foldCheck, insides as insidesCheck } from "../documents/folds";
 import { byDensity, item as itemCheck } from "../documents/graph";
-import { listOf, recordOf, text, whole } from "../documents/validators";
+import { listOf, mapOf, recordOf, text, whole } from "../documents/validators";
 import { type Level, MOST_CARDS, openedAt } from "../model/fold_levels";
-import { type Arrived, NOTHING_ARRIVED, type Unfolding, withArrived } from "../model/folds";
+import { type Arrived, choose, NOTHING_ARRIVED, type Unfolding, withArrived } from "../model/folds";
 import type { Question } from "../model/kernel";
+import type { ArrivedLooks } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 
 /** Milliseconds after which it is said why an answer does not come. */
@@ -15,6 +16,10 @@ const BUSY =
   "No answer yet: the kernel is busy, or the cell has not run in it. What it answers is shown when " +
   "it comes; click again to wait no longer.";
 
+/** A step, and the variants that begin at it. */
+const stepAt = (value: unknown) =>
+  Array.isArray(value) && value.length === 2 && whole(value[0]) && mapOf(whole)(value[1]);
+
 /** Each part may be absent. */
 const answerCheck = recordOf({
   insides: (value) => value === undefined || byDensity(insidesCheck)(value),
@@ -22,12 +27,16 @@ const answerCheck = recordOf({
   folds: (value) => value === undefined || listOf(foldCheck)(value),
   more: (value) => value === undefined || whole(value),
   find: (value) => value === undefined || text(value),
+  looks: (value) => value === undefined || byDensity(mapOf(listOf(listOf(whole))))(value),
+  pieces: (value) => value === undefined || listOf(text)(value),
+  at: (value) => value === undefined || byDensity(listOf(stepAt))(value),
 });
 
 export class FoldActions {
   readonly #context: PanelContext;
   /** What the kernel is asked for, by the fold. */
   readonly #asked = new Map<string, AbortController>();
+  #finding: { readonly find: string; readonly answer: Promise<boolean> } | undefined;
   /** The level that was asked for last. */
   #level: Level | undefined;
 
@@ -178,15 +187,15 @@ export class FoldActions {
     }
   }
 
-  /** Whether somebody knows the insides that are not here: those of a recording are all here. */
+  /** Whether somebody knows the insides that are not here. */
   get answers(): boolean {
-    const { store } = this.#context;
-    return store.kernel.isThere && store.get("timeline") === undefined;
+    return this.#context.store.kernel.isThere;
   }
 
-  /** Whether the kernel knows nodes that are not listed. */
+  /** Whether the kernel knows nodes that are not listed: of a recording all are. */
   get hasMore(): boolean {
     const { store } = this.#context;
+    if (store.get("timeline")) return false;
     const now = this.#now;
     const all = now?.folds.get(now.folds.top)?.nodes ?? 0;
     const listed = store.get("content").items.filter(({ kind }) => LISTED.has(kind)).length;
@@ -200,10 +209,15 @@ export class FoldActions {
   }
 
   /** Lets the kernel find what is not listed; its items are in the content then. */
-  async find(query: string): Promise<void> {
-    if (!query.trim() || !this.hasMore) return;
+  find(query: string): Promise<boolean> {
+    const find = query.trim();
+    if (!find || !this.hasMore) return Promise.resolve(true);
+    // A second request for the same words would end the first, and whoever waits for that.
+    if (this.#asked.has("") && this.#finding?.find === find) return this.#finding.answer;
     this.#cancel("");
-    await this.#ask("", { find: query.trim() });
+    const answer = this.#ask("", { find });
+    this.#finding = { find, answer };
+    return answer;
   }
 
   #setRoot(now: Unfolding, around: readonly string[]): void {
@@ -213,8 +227,12 @@ export class FoldActions {
   }
 
   #open(ids: Iterable<string>): void {
-    this.#context.store.set("unfolded", new Set(ids));
-    this.#context.store.set("limited", "");
+    const { store } = this.#context;
+    const now = this.#now;
+    if (!now) return;
+    const before = store.get("unfolded") ?? { opened: now.folds.first, closed: new Set() };
+    store.set("unfolded", choose(before, now.current, ids));
+    store.set("limited", "");
   }
 
   #cancelAll(): void {
@@ -271,7 +289,9 @@ export class FoldActions {
       const answer = parseAnswer(await store.kernel.ask(question, end.signal));
       if (end.signal.aborted) return false;
       this.#settle(id);
-      store.set("arrived", withArrived(store.get("arrived"), answer));
+      const { looks, ...arrived } = answer;
+      if (looks) store.get("timeline")?.add(looks);
+      store.set("arrived", withArrived(store.get("arrived"), arrived));
       return true;
     } catch (error) {
       if (end.signal.aborted) return false;
@@ -287,8 +307,12 @@ export class FoldActions {
 const LISTED: ReadonlySet<string> = new Set(["node", "leaf"]);
 
 /** Throws a sentence if something that the kernel sent cannot be relied on. */
-function parseAnswer(bytes: DataView<ArrayBuffer>): Arrived {
+function parseAnswer(
+  bytes: DataView<ArrayBuffer>,
+): Arrived & { readonly looks?: ArrivedLooks | undefined } {
   const answer: unknown = JSON.parse(new TextDecoder().decode(bytes));
   if (!answerCheck(answer)) throw new Error("what the kernel sent is damaged: run the cell again");
-  return { ...NOTHING_ARRIVED, ...(answer as Partial<Arrived>) };
+  const { looks, pieces = [], at = {}, ...arrived } = answer as Partial<Arrived & ArrivedLooks>;
+  const known = looks && { looks, pieces, at };
+  return { ...NOTHING_ARRIVED, ...arrived, looks: known };
 }

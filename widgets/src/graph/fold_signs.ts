@@ -10,9 +10,8 @@ import type { Picture } from "./picture";
 const SIGN = 22;
 const RIM = 4;
 const HALF = 4;
-/** Width of a character of a badge, and of a header. */
+/** Width of a character of a badge. */
 const CHARACTER = 6.1;
-const LETTER = 7.3;
 const BADGE = 16;
 /** The card of a closed box, without those drawn behind it where it stands for several. */
 const CARD = ":scope > .gv-card:not(.gv-stack)";
@@ -37,11 +36,7 @@ export function addSigns({ svg: root, titles }: Picture, { folds }: Unfolding): 
     if (!isOpen) continue;
     const header = shape.querySelector(":scope > .gv-header");
     const width = Number(header?.getAttribute("width") ?? 0);
-    if (header) titles.set(header, `Fold ${fold.label} (Enter)`);
-    const written = [...shape.querySelectorAll(":scope > text, :scope > .gv-facts > text")].map(
-      (text) => Number(text.getAttribute("x")) + LETTER * (text.textContent?.length ?? 0),
-    );
-    if (Math.max(0, ...written) > width - SIGN - 2 * RIM) continue;
+    if (header) titles.set(header, `Fold ${[fold.label, ...fold.words].join(" · ")} (Enter)`);
     const only = onlySign(width - SIGN - RIM, (HEADER - SIGN) / 2);
     titles.set(only, "Show only this (m)");
     shape.append(only);
@@ -53,21 +48,21 @@ export function spotOf(shape: SVGGElement): SVGGElement {
   return shape.querySelector<SVGGElement>(":scope > .gv-header") ?? shape;
 }
 
-/** Which sign of a box was hit, undefined for none. All of a header folds. */
-export function signAt(target: EventTarget | null): "toggle" | "only" | undefined {
+/** What a click does to a box: all of a closed one opens it, all of a header closes it; undefined
+    where no box is. */
+export function actAt(target: EventTarget | null): "toggle" | "only" | undefined {
   if (!(target instanceof Element)) return undefined;
   if (target.closest(".gradviz-sign.is-only")) return "only";
-  const isHeader = target.closest(".gv-open") && !target.matches(".gv-frame");
-  return isHeader || target.closest(".gradviz-sign") ? "toggle" : undefined;
+  return target.closest(".gv-fold") && !target.matches(".gv-frame") ? "toggle" : undefined;
 }
 
 /** Counts on closed boxes what is found in them. */
-export function showCounts(root: Element, counts: ReadonlyMap<string, number>): void {
+export function showCounts(root: Element, counts: ReadonlyMap<string, string>): void {
   for (const badge of root.querySelectorAll(".gradviz-found")) badge.remove();
   for (const [id, count] of counts) {
     const shape = root.querySelector(`.gv-fold:not(.gv-open)[data-id="${id}"]`);
     const width = Number(shape?.querySelector(CARD)?.getAttribute("width") ?? 0);
-    shape?.append(badge("gradviz-found", `${count.toLocaleString("en")} found`, width));
+    shape?.append(badge("gradviz-found", `${count} found`, width));
   }
 }
 

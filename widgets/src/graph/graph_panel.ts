@@ -2,7 +2,6 @@
 // focus.
 
 import type { GraphContent, Item } from "../documents/graph";
-import { lookOf } from "../documents/pictures";
 import { isReport } from "../documents/report";
 import { claim, html } from "../lib/dom";
 import { relatedTo, subjectsOf } from "../model/related";
@@ -13,8 +12,9 @@ import type { Box } from "./camera";
 import { compositionOf, patchesOf } from "./composed_svg";
 import { makeCrumbs } from "./crumbs";
 import { makeExtent } from "./extent";
+import { fitted } from "./fitted";
 import { FoldActions } from "./fold_actions";
-import { addSigns, showCounts, showStates, signAt, spotOf } from "./fold_signs";
+import { actAt, addSigns, showCounts, showStates, spotOf } from "./fold_signs";
 import { joinedIn, withJoined } from "./joined";
 import { areJoined, type Folded, markChosen } from "./marks";
 import { makeMinimap } from "./minimap";
@@ -38,6 +38,8 @@ export interface GraphPanel {
   /** Whether the picture has an element of this class now. */
   draws(name: string): boolean;
   focus(): void;
+  /** Selects an item, shows it large enough to be read, and moves the focus to its card. */
+  reach(id: string): Promise<void>;
 }
 
 export function makeGraph(context: PanelContext): GraphPanel {
@@ -91,6 +93,22 @@ export function makeGraph(context: PanelContext): GraphPanel {
     return boxes;
   };
 
+  /** Where there is little room, fewer boxes are open at first. */
+  const fitFirst = () => {
+    const [unfolding, density] = [store.get("unfolding"), store.get("drawn")];
+    const { width } = viewport.room;
+    if (!width || !unfolding || store.get("timeline") || isReport(store.get("wire"))) return;
+    const { folds } = unfolding;
+    const wide = (opened: ReadonlySet<string>) =>
+      compositionOf({ ...unfolding, opened, root: folds.top }, density).width;
+    const found = fitted(folds, wide, width / WHOLE);
+    if (found.size !== folds.first.size) {
+      store.set("narrow", found.size === folds.opening.size ? undefined : found);
+    }
+  };
+
+  store.watch(["wire", "drawn"], fitFirst);
+
   let looks: FullLooks;
   let shown: Shown | undefined;
   store.watch(["wire", "drawn", "unfolding"], () => {
@@ -116,8 +134,14 @@ export function makeGraph(context: PanelContext): GraphPanel {
     if (isNew) trail = [];
     refresh();
     // Not in another density, which is what a person chose.
-    const isSame = unfolding !== undefined && !isNew && before.density === density;
-    const held = before && isNew ? undefined : heldIn(before, shown);
+    const isFitted = !isNew && before.unfolding?.folds.first.size !== unfolding?.folds.first.size;
+    const isSame = unfolding !== undefined && !isNew && !isFitted && before.density === density;
+    // A step that opens another box leads to what it is about.
+    const isStep = before?.unfolding?.current !== unfolding?.current;
+    const held = isNew || isFitted || isStep ? undefined : heldIn(before, shown);
+    viewport.cards = isFolded
+      ? composition?.parts.filter((part) => part.kind === "card")
+      : undefined;
     if (held) viewport.replace(picture.svg, subject, ...held);
     else viewport.show(picture.svg, subject, { whole: unfolding && WHOLE, isSame });
     minimap.show(composition);
@@ -149,7 +173,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     for (const [key, variant] of timeline?.state(store.get("at")).at.get(density) ?? []) {
       if (variants.get(key) === variant) continue;
       variants.set(key, variant);
-      const look = timeline ? lookOf(timeline.recording, density, key, variant) : "";
+      const look = timeline ? timeline.look(density, key, variant) : "";
       const text = patched(key, look);
       if (text === undefined) continue;
       picture.patch(key, text, (target) => motion.changes(target));
@@ -222,10 +246,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
   });
   store.watch(["content", "drawn", "query", "unfolding"], () => {
     const found = findItems(index.items, store.get("query"));
-    const ids = found.map(({ id }) => id);
-    index.highlight("is-match", ids);
+    index.highlight(
+      "is-match",
+      found.map(({ id }) => id),
+    );
     const { unfolding } = shown ?? {};
-    if (unfolding) showCounts(picture.svg, countsOf(ids, unfolding));
+    if (unfolding) showCounts(picture.svg, countsOf(found, unfolding));
   });
   store.watch(["content", "drawn", "lit", "unfolding"], () => {
     index.highlight("is-lit", relatedTo(store.get("timeline"), store.get("lit")));
@@ -253,7 +279,10 @@ export function makeGraph(context: PanelContext): GraphPanel {
     viewport.reveal(boxOf(shape));
   }
   store.watch(["wire", "drawn", "selected"], revealSelected);
-  viewport.onShow = () => index.addRings();
+  viewport.onShow = () => {
+    index.addRings();
+    fitFirst();
+  };
 
   const unfolded = new Unfolded();
   /** Unfolds the selected card; where cards are compact else the one that the step is about. */
@@ -279,24 +308,22 @@ export function makeGraph(context: PanelContext): GraphPanel {
       if (event.target !== viewport.element) return;
     }
     const id = index.at(event.target);
-    if (event.detail < 2) clicked = id;
     // What is clicked twice must not move after the first time.
     if (shown?.unfolding) viewport.keep();
-    const sign = signAt(event.target);
-    if (sign === "only") void actions.only(id);
-    else if (sign === "toggle") actions.toggle(id);
+    // Two clicks do what one does: after the first something else may be there.
+    if (event.detail > 1) return;
+    const act = actAt(event.target);
+    if (act === "only") void actions.only(id);
     else if (event.shiftKey && store.get("selected") !== "") pathTo(id);
-    // The second click of two is that of dblclick.
-    else if (event.detail < 2) store.set("selected", isRoom(event.target) ? "" : id);
+    else if (act === "toggle" && !event.ctrlKey && !event.metaKey) toggle(id);
+    else store.set("selected", isRoom(event.target) ? "" : id);
   });
-  /** What the first click of two was on: the second may be somewhere else already. */
-  let clicked = "";
-  element.addEventListener("dblclick", (event) => {
-    const fold = shown?.unfolding?.folds.get(clicked);
-    if (!fold || signAt(event.target) || isRoom(event.target)) return;
-    if (store.get("selected") === clicked) store.set("selected", "");
-    actions.toggle(clicked);
-  });
+  /** Opens a box or closes it; where details are shown, those of the box that is opened. */
+  function toggle(id: string): void {
+    const hasDetails = store.get("details") || store.get("selected") !== "";
+    if (hasDetails && !store.get("unfolding")?.opened.has(id)) store.set("selected", id);
+    actions.toggle(id);
+  }
   /** Whether it is the empty room in an opened box. */
   const isRoom = (target: EventTarget | null) =>
     target instanceof Element && target.matches(".gv-frame");
@@ -372,10 +399,19 @@ export function makeGraph(context: PanelContext): GraphPanel {
     return goal ?? "";
   }
 
+  async function reach(id: string): Promise<void> {
+    store.set("selected", id);
+    await actions.show(id);
+    const shape = store.get("selected") === id ? index.ownerOf(id) : undefined;
+    if (!shape) return;
+    viewport.approach(boxOf(shape));
+    shape.focus({ preventScroll: true });
+  }
+
   const draws = (name: string) =>
     [...picture.svg.getElementsByClassName(name)].some((part) => !part.closest(".gv-absent"));
   return {
-    ...{ element, viewport, draws, folds: actions },
+    ...{ element, viewport, draws, reach, folds: actions },
     current: () => index.at(document.activeElement) || store.get("selected"),
     focus: () => index.cards.get(current())?.focus(),
   };

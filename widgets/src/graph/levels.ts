@@ -1,7 +1,7 @@
 // How much of a folded graph is open at once: buttons of the toolbar, like those of the density.
 
 import { makeButton } from "../lib/button";
-import { html } from "../lib/dom";
+import { html, setProps } from "../lib/dom";
 import { type Level, openedAt } from "../model/fold_levels";
 import type { Unfolding } from "../model/folds";
 import type { PanelContext } from "../panel_context";
@@ -9,10 +9,12 @@ import type { FoldActions } from "./fold_actions";
 
 const HINTS: Readonly<Record<Level, string>> = {
   first: "As it opens: few boxes",
-  two: "Unfold two levels of modules",
+  two: "Unfold modules and repeats two levels deeper than at first",
   all: "Unfold all",
   none: "Fold everything to one box",
 };
+
+const NOTHING_DEEPER = "No module and no repeat is in the boxes that this opens with";
 
 /** Three buttons, one of which is on; empty where nothing is folded. */
 export function makeLevels(context: PanelContext, actions: FoldActions): HTMLElement {
@@ -33,7 +35,10 @@ export function makeLevels(context: PanelContext, actions: FoldActions): HTMLEle
     // Where two of them are the same, the first one is on.
     const at = shown.find(({ level }) => isAt(now, level));
     for (const { level, button } of shown) {
-      button.setAttribute("aria-checked", String(level === at?.level));
+      setProps(button, {
+        "aria-checked": String(level === at?.level),
+        "aria-disabled": reasonAgainst(now, level) ? "true" : undefined,
+      });
     }
     const nodes = now.folds.get(now.folds.top)?.nodes ?? 0;
     const words = `all ${nodes.toLocaleString("en")}`;
@@ -53,8 +58,20 @@ export function makeFoldAll(context: PanelContext, actions: FoldActions): HTMLEl
 }
 
 function makeLevel(context: PanelContext, actions: FoldActions, level: Level, words: string) {
-  const run = () => void actions.level(level);
-  return makeButton(context, { label: words, words, hint: HINTS[level], run });
+  const reason = () => {
+    const now = context.store.get("unfolding");
+    return now ? reasonAgainst(now, level) : "";
+  };
+  const run = () => {
+    if (reason()) context.announce(`${words}: ${reason()}`);
+    else void actions.level(level);
+  };
+  return makeButton(context, { label: words, words, hint: () => reason() || HINTS[level], run });
+}
+
+/** Why a level is not offered, "" if it is. */
+function reasonAgainst(now: Unfolding, level: Level): string {
+  return level === "two" && openedAt(now, level).isFirst ? NOTHING_DEEPER : "";
 }
 
 function isAt(now: Unfolding, level: Level): boolean {

@@ -3,6 +3,7 @@
 
 import { html, setProps, svg } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
+import type { Box } from "./camera";
 import type { Composition } from "./composition";
 import type { Viewport } from "./viewport";
 
@@ -10,6 +11,10 @@ import type { Viewport } from "./viewport";
 const LARGE = 1.6;
 const WIDTH = 150;
 const HEIGHT = 110;
+/** Between it and the rim of the window, and what it has around the picture. */
+const RIM = 8;
+const FRAME = 10;
+const SIDES = ["width", "height"] as const;
 
 export interface Minimap {
   /** Takes the picture that is shown; without one there is nothing. */
@@ -24,6 +29,9 @@ export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minim
   element.append(picture);
   viewport.element.append(element);
   let content: Composition | undefined;
+  let isRight = false;
+  /** While it is dragged it stays where it is. */
+  let held = false;
 
   const follow = () => {
     const { box, k } = viewport.window;
@@ -32,6 +40,27 @@ export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minim
     element.hidden = !content || !box.width || !isLarge;
     if (element.hidden || !k) return;
     setProps(pane, { x: box.x, y: box.y, width: box.width, height: box.height });
+    if (!held) element.style.left = `${corner(box, k)}px`;
+  };
+  /** Where its left side hides fewest cards: at the left of the window or at its right; where it was,
+      if both hide as many. */
+  const corner = (box: Box, k: number): number => {
+    const [width, height] = SIDES.map((name) => Number(picture.getAttribute(name)) + FRAME) as [
+      number,
+      number,
+    ];
+    const bottom = viewport.element.clientHeight - RIM;
+    const hidden = (left: number) =>
+      content?.parts.filter((part) => {
+        if (part.kind !== "card") return false;
+        const [x, y] = [(part.x - box.x) * k, (part.y - box.y) * k];
+        const isBeside = x > left + width || x + part.width * k < left;
+        return !isBeside && y < bottom && y + part.height * k > bottom - height;
+      }).length ?? 0;
+    const [left, right] = [RIM, box.width * k - width - RIM] as const;
+    const [atLeft, atRight] = [hidden(left), right > left ? hidden(right) : Infinity];
+    if (atLeft !== atRight) isRight = atRight < atLeft;
+    return isRight ? right : left;
   };
   viewport.onMove = follow;
 
@@ -45,6 +74,10 @@ export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minim
       const x = ((clientX - frame.left) / frame.width) * width;
       viewport.centre(x, ((clientY - frame.top) / frame.height) * height);
     };
+    held = true;
+    gesture.signal.addEventListener("abort", () => {
+      held = false;
+    });
     go(event);
     element.setPointerCapture(event.pointerId);
     element.addEventListener("pointermove", go, { signal: gesture.signal });

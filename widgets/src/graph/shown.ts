@@ -1,12 +1,13 @@
 // What the graph panel shows: a document in one density, put together where it is folded. Pure.
 
-import type { Density } from "../documents/graph";
+import type { Density, Item } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
-import { lookOf, svgOf } from "../documents/pictures";
+import { svgOf } from "../documents/pictures";
 import { isRecording } from "../documents/recording";
 import { isReport } from "../documents/report";
 import { SVG } from "../lib/dom";
 import type { Unfolding } from "../model/folds";
+import { countWords, isBox } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { Box } from "./camera";
 import { aroundOf, type Look, svgOfComposition } from "./composed_svg";
@@ -32,7 +33,7 @@ export function looksAt(
   const variants = timeline.state(at).at.get(density);
   return (key) => {
     const variant = variants?.get(key);
-    return variant === undefined ? "" : lookOf(wire, density, key, variant);
+    return variant === undefined ? "" : timeline.look(density, key, variant);
   };
 }
 
@@ -57,15 +58,20 @@ export function heldIn(before: Shown | undefined, after: Shown): readonly [Box, 
   return boxes[0] && boxes[1] && [boxes[0], boxes[1]];
 }
 
-/** How many of these are in each closed box. */
+/** How many of these are in each closed box, in words: boxes apart. */
 export function countsOf(
-  ids: readonly string[],
+  items: readonly Item[],
   unfolding: Unfolding,
-): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const id of ids) {
-    const box = unfolding.folds.shownFor(id, unfolding);
-    if (box && box !== id) counts.set(box, (counts.get(box) ?? 0) + 1);
+): ReadonlyMap<string, string> {
+  const counts = new Map<string, { readonly nodes: number; readonly boxes: number }>();
+  for (const item of items) {
+    const box = unfolding.folds.shownFor(item.id, unfolding);
+    if (!box || box === item.id) continue;
+    const { nodes, boxes } = counts.get(box) ?? { nodes: 0, boxes: 0 };
+    const own = isBox(item);
+    counts.set(box, { nodes: nodes + Number(!own), boxes: boxes + Number(own) });
   }
-  return counts;
+  return new Map(
+    [...counts].map(([box, { nodes, boxes }]) => [box, countWords(nodes, boxes)] as const),
+  );
 }

@@ -27,16 +27,11 @@ export class Stretch {
     this.#after = [...at.values()];
   }
 
-  /** Where the stretch changes. */
-  get inner(): readonly number[] {
-    return this.#before.slice(1, -1);
-  }
-
-  /** Where a place is now; with the stretch at `near`, if that is given. */
-  at(place: number, near = place): number {
+  /** Where a place is now. */
+  at(place: number): number {
     const before = this.#before;
     const last = before.length - 2;
-    const after = before.findIndex((known) => known > near);
+    const after = before.findIndex((known) => known > place);
     const i = Math.min(Math.max((after < 0 ? before.length : after) - 1, 0), last);
     const [low, high] = [before[i] ?? 0, before[i + 1] ?? 1];
     const [from, to] = [this.#after[i] ?? 0, this.#after[i + 1] ?? 1];

@@ -3,7 +3,6 @@
 
 import type { Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
-import { lookOf } from "../documents/pictures";
 import { isRecording } from "../documents/recording";
 import { svg } from "../lib/dom";
 import type { Folds } from "../model/folds";
@@ -49,7 +48,7 @@ export class FullLooks {
     }
     if (isRecording(wire)) {
       const variant = timeline?.state(at).at.get("full")?.get(key);
-      return variant === undefined ? undefined : lookOf(wire, "full", key, variant);
+      return variant === undefined ? undefined : timeline?.look("full", key, variant);
     }
     this.#drawn ??= new DOMParser().parseFromString(wire.pictures.full ?? "<svg/>", "text/xml");
     const card = this.#drawn.getElementById(key);

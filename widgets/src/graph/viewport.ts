@@ -6,6 +6,7 @@ import type { PanelContext } from "../panel_context";
 import {
   type Box,
   type Camera,
+  centre,
   clamp,
   fitZoom,
   follow,
@@ -15,6 +16,7 @@ import {
   reveal,
   type Size,
   viewOf,
+  viewOfAll,
   zoomAt,
 } from "./camera";
 import { listenForPinch } from "./pinch";
@@ -59,6 +61,9 @@ export class Viewport {
   onMove: () => void = () => {};
   /** Called when the window has a size, so that it can be measured. */
   onShow: () => void = () => {};
+  /** The boxes of the picture that is shown next: it is shown smaller than can be read well only
+      where all of them are seen then; undefined where some of it is enough. */
+  cards: readonly Box[] | undefined;
   #camera: Camera = { x: 0, y: 0, k: 1 };
   #content: Size = { width: 1, height: 1 };
   /** The room that the pictures of one graph needed: it does not shrink while boxes are folded. */
@@ -118,8 +123,7 @@ export class Viewport {
     this.#take(svg, subject);
     this.#touched = isSeen;
     if (isSeen || !this.element.clientWidth) {
-      this.#held = hold(camera, before, after, this.#size());
-      this.#move(this.#held);
+      this.#hold(hold(camera, before, after, this.#size()));
     } else this.#home();
   }
 
@@ -197,6 +201,13 @@ export class Viewport {
     this.#apply(reveal(this.#camera, box, this.#size()));
   }
 
+  /** Brings a box into the window, large enough to be read. */
+  approach(box: Box): void {
+    this.#touched = true;
+    if (this.#camera.k >= this.#least) this.reveal(box);
+    else this.#apply(centre(this.#readable, box, this.#size()));
+  }
+
   /** Brings a box that is not in the window to its middle. */
   follow(box: Box): void {
     this.#apply(follow(this.#camera, box, this.#size()));
@@ -217,8 +228,13 @@ export class Viewport {
   /** The part of the picture that is in the window, and its zoom. */
   get window(): { readonly box: Box; readonly k: number } {
     const { x, y, k } = this.#camera;
-    const { width, height } = this.element.clientWidth ? this.#size() : { width: 0, height: 0 };
+    const { width, height } = this.room;
     return { box: { x: -x / k, y: -y / k, width: width / k, height: height / k }, k };
+  }
+
+  /** How large the window is; nothing while it is not in a page. */
+  get room(): Size {
+    return this.element.clientWidth ? this.#size() : { width: 0, height: 0 };
   }
 
   /** Says how much at the right and at the bottom is covered. */
@@ -252,9 +268,23 @@ export class Viewport {
     };
     this.#touched = false;
     const size = this.#size();
-    const least = Math.min(this.#whole, this.#readable);
-    const most = least < this.#readable ? least : undefined;
-    this.#apply(viewOf(this.#content, size, least, subject, most));
+    const [content, readable, least] = [this.#content, this.#readable, this.#least];
+    const isSmall = least < readable && fitZoom(content, size, least) < least;
+    const all = isSmall && this.cards ? viewOfAll(content, size, least, this.cards) : undefined;
+    if (all) this.#hold(all);
+    else if (!isSmall) this.#apply(viewOf(content, size, least, subject));
+    else {
+      // Of what is not seen at once the text is readable; a box wider than the window is seen whole.
+      const { width, height } = subject?.card ?? { width: 0, height: 0 };
+      const whole = fitZoom({ width, height }, size, readable);
+      const k = Math.max(least, Math.min(readable, whole));
+      this.#apply(viewOf(content, size, k, subject, k));
+    }
+  }
+
+  /** The least zoom that is chosen for a person. */
+  get #least(): number {
+    return Math.min(this.#whole, this.#readable);
   }
 
   #size(): Size {
@@ -270,6 +300,12 @@ export class Viewport {
     if (this.#touched) this.#apply(this.#camera);
     else this.#home();
     this.onView();
+  }
+
+  /** Moves the window where it is not clamped, and stays. */
+  #hold(camera: Camera): void {
+    this.#held = camera;
+    this.#move(camera);
   }
 
   #apply(camera: Camera): void {

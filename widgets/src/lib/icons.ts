@@ -26,6 +26,7 @@ const ICONS = {
   window: "M17 8h-5V3M12 8l5-5M3 12h5v5M8 12l-5 5",
   details: "M3 4h14v12H3zM11 4v12M13 8h2M13 11h2",
   refused: "M10 3a7 7 0 1 0 0 14 7 7 0 1 0 0-14M7.5 7.5l5 5M12.5 7.5l-5 5",
+  check: "M4 10.5l4 4 8-9",
   copy: "M7 7h10v10H7zM13 7V3H3v10h4",
   error: "M10 3l7.5 13.5h-15zM10 8v4M10 14v.5",
 } as const;

@@ -5,7 +5,10 @@ import type { Unfolding } from "./folds";
 /** Cards of a picture above which not everything is unfolded at once. */
 export const MOST_CARDS = 1500;
 
-/** As the document opens; all folded; as far as two folds deep; all unfolded. */
+/** Folds that are unfolded level by level; the others are details of a node. */
+const LEVELS: ReadonlySet<string> = new Set(["graph", "module", "repeat", "turn", "part"]);
+
+/** As the document opens; all folded; two levels of folds deeper than it opens; all unfolded. */
 export type Level = "first" | "none" | "two" | "all";
 
 const DEPTH: Record<Exclude<Level, "first">, number> = {
@@ -20,24 +23,34 @@ export interface LevelOpened {
   readonly missing: readonly string[];
   /** How many stay closed since the picture would have too many cards. */
   readonly left: number;
+  /** Whether nothing is there to be opened at this level beside what is open at first. */
+  readonly isFirst: boolean;
 }
 
 /** Which folds are open at a level, in the fold that is the whole picture; outside of it all stays. */
-export function openedAt({ folds, root, opened }: Unfolding, level: Level): LevelOpened {
-  if (level === "first") return { ids: folds.first, missing: [], left: 0 };
+export function openedAt(now: Unfolding, level: Level): LevelOpened {
+  const { folds, root, opened, current } = now;
+  if (level === "first") {
+    return { ids: new Set([...folds.first, ...current]), missing: [], left: 0, isFirst: true };
+  }
   const start = root || folds.top;
   const ids = new Set([...opened].filter((id) => !folds.isWithin(id, start)));
-  // What is shown alone is open.
-  const least = start === folds.top ? 0 : 1;
+  // What is shown alone is open, and levels are counted from what is open at first.
+  const alone = start === folds.top ? [] : [start];
+  const base = new Set(level === "two" ? [...folds.first, ...alone] : alone);
   const missing: string[] = [];
   let left = 0;
   let cards = 1;
   // Of folds whose insides are not known, the next ones are asked for only as far as there is room.
   let awaited = 0;
+  let isFirst = true;
   const todo: (readonly [string, number])[] = [[start, 0]];
   for (const [id, depth] of todo) {
-    if (depth >= Math.max(least, DEPTH[level])) continue;
-    const members = folds.get(id)?.members ?? 0;
+    const { members = 0, kind = "" } = folds.get(id) ?? {};
+    const isBase = base.has(id);
+    const isDeeper = depth < DEPTH[level] && (level === "all" || LEVELS.has(kind));
+    if (!isBase && !isDeeper) continue;
+    if (!isBase) isFirst = false;
     if (cards + awaited + members > MOST_CARDS) left += 1;
     else if (!folds.isKnown(id)) {
       missing.push(id);
@@ -45,8 +58,8 @@ export function openedAt({ folds, root, opened }: Unfolding, level: Level): Leve
     } else {
       ids.add(id);
       cards += members - 1;
-      todo.push(...folds.below(id).map((one) => [one, depth + 1] as const));
+      todo.push(...folds.below(id).map((one) => [one, isBase ? depth : depth + 1] as const));
     }
   }
-  return { ids, missing, left };
+  return { ids, missing, left, isFirst };
 }

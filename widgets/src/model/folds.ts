@@ -14,6 +14,8 @@ export interface Arrived {
   readonly find?: string;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 export const NOTHING_ARRIVED: Arrived = { insides: {}, items: [], folds: [] };
 
 /** What is open, and which fold is the whole picture: "" where all of it is one closed box. */
@@ -21,6 +23,33 @@ export interface Unfolding {
   readonly folds: Folds;
   readonly opened: ReadonlySet<string>;
   readonly root: string;
+  /** The folds that the step opens, whether or not a person closed them again. */
+  readonly current: ReadonlySet<string>;
+}
+
+/** What a person has open, at every step, and what a person closed again of what steps open. */
+export interface Chosen {
+  readonly opened: ReadonlySet<string>;
+  readonly closed: ReadonlySet<string>;
+}
+
+/** What is open at a step. */
+export function openedNow({ opened, closed }: Chosen, current: ReadonlySet<string>) {
+  const more = [...current].filter((id) => !opened.has(id) && !closed.has(id));
+  return more.length ? new Set([...opened, ...more]) : opened;
+}
+
+/** A person's choice after which `ids` are open: what the step opened goes on to follow the steps. */
+export function choose(
+  before: Chosen,
+  current: ReadonlySet<string>,
+  ids: Iterable<string>,
+): Chosen {
+  const open = new Set(ids);
+  return {
+    opened: new Set([...open].filter((id) => !current.has(id) || before.opened.has(id))),
+    closed: new Set([...before.closed, ...current].filter((id) => !open.has(id))),
+  };
 }
 
 export function withArrived(before: Arrived, answer: Arrived): Arrived {
@@ -48,10 +77,13 @@ export function replaced<T extends { readonly id: string }>(
 
 export class Folds {
   readonly direction: Direction;
-  /** Ids that the document opens with. */
+  /** Ids that are open at first. */
   readonly first: ReadonlySet<string>;
+  /** Ids that the document opens with. */
+  readonly opening: ReadonlySet<string>;
   readonly limit: string;
   readonly note: string;
+  readonly #current: readonly (readonly [number, ReadonlySet<string>])[];
   readonly #folding: Folding;
   readonly #arrived: Arrived;
   readonly #folds: ReadonlyMap<string, Fold>;
@@ -59,13 +91,20 @@ export class Folds {
   readonly #below = new Map<string, string[]>();
   readonly #insides = new Map<Density, Insides>();
 
-  constructor(folding: Folding, arrived: Arrived, items: readonly Item[]) {
+  constructor(
+    folding: Folding,
+    arrived: Arrived,
+    items: readonly Item[],
+    narrow?: ReadonlySet<string>,
+  ) {
     this.#folding = folding;
     this.#arrived = arrived;
     this.direction = folding.direction;
-    this.first = new Set(folding.opened);
+    this.opening = new Set(folding.opened);
+    this.first = narrow ?? this.opening;
     this.limit = folding.limit;
     this.note = folding.note;
+    this.#current = (folding.current ?? []).map(([step, ids]) => [step, new Set(ids)]);
     const folds = replaced(folding.folds, arrived.folds);
     this.#folds = new Map(folds.map((fold) => [fold.id, fold]));
     this.#items = new Map(items.map((item) => [item.id, item]));
@@ -80,6 +119,11 @@ export class Folds {
 
   item(id: string): Item | undefined {
     return this.#items.get(id);
+  }
+
+  /** What a step opens beside what a person does. */
+  currentAt(step: number): ReadonlySet<string> {
+    return this.#current.findLast(([from]) => from <= step)?.[1] ?? NONE;
   }
 
   /** The fold with the whole graph. */

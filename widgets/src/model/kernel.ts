@@ -10,9 +10,10 @@ const CANCELLED = "no longer waited for";
 const GONE = "the kernel that made this has ended: run the cell again";
 const SILENT = "the kernel does not answer: run the cell again";
 
-/** The animation of a recording; the insides of folds; nodes that are found. */
+/** The animation of a recording; the next hint; the insides of folds; nodes that are found. */
 export type Question =
   | "animation"
+  | "hint"
   | { readonly inside: readonly string[] }
   | { readonly find: string };
 

@@ -7,7 +7,15 @@ import { isDrawnIn } from "../documents/pictures";
 import { isRecording, type RecordingDocument } from "../documents/recording";
 import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
-import { type Arrived, Folds, NOTHING_ARRIVED, replaced, type Unfolding } from "./folds";
+import {
+  type Arrived,
+  type Chosen,
+  Folds,
+  NOTHING_ARRIVED,
+  openedNow,
+  replaced,
+  type Unfolding,
+} from "./folds";
 import { Kernel } from "./kernel";
 import { type Opened, Timeline } from "./timeline";
 
@@ -73,8 +81,10 @@ export interface Local {
   readonly details: boolean;
   /** What is opened: places of the steps whose sub-steps are shown, and runs of folds. */
   readonly opened: ReadonlySet<number>;
-  /** The folds of the graph that are open; undefined: those that the document opens with. */
-  readonly unfolded: ReadonlySet<string> | undefined;
+  /** What a person opened and closed; undefined: nothing beside what the document opens with. */
+  readonly unfolded: Chosen | undefined;
+  /** Those that are open at first where there is little room; undefined: those of the document. */
+  readonly narrow: ReadonlySet<string> | undefined;
   /** The fold that is the whole picture, "" for all of the graph. */
   readonly root: string;
   /** What came from the kernel after the document. */
@@ -131,14 +141,14 @@ const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits | keyof L
   at: ["wire", "step"],
   content: ["wire", "step", "arrived"],
   drawn: ["wire", "density"],
-  unfolding: ["wire", "arrived", "unfolded", "root"],
+  unfolding: ["wire", "step", "arrived", "unfolded", "narrow", "root"],
 };
 const NONE: ReadonlySet<number> = new Set();
-const NOTHING_AWAITED: ReadonlySet<string> = new Set();
+const NO_FOLDS: ReadonlySet<string> = new Set();
 /** Of folds, before anybody opens one. */
 const FOLDED = {
-  ...{ unfolded: undefined, root: "", arrived: NOTHING_ARRIVED },
-  ...{ awaited: NOTHING_AWAITED, between: "", limited: "" },
+  ...{ unfolded: undefined, narrow: undefined, root: "", arrived: NOTHING_ARRIVED },
+  ...{ awaited: NO_FOLDS, between: "", limited: "" },
 };
 const FIRST: readonly number[] = [0];
 
@@ -166,8 +176,14 @@ export class Store {
   };
   #wire: AnyDocument | undefined;
   #timeline: Timeline | undefined;
-  #folds: { readonly of: Arrived; readonly folds: Folds } | undefined;
-  #unfolding: Unfolding | undefined;
+  #folds:
+    | {
+        readonly of: Arrived;
+        readonly narrow: ReadonlySet<string> | undefined;
+        readonly folds: Folds;
+      }
+    | undefined;
+  #unfolding: { readonly of: Chosen | undefined; readonly now: Unfolding } | undefined;
   #content: { readonly of: Arrived; readonly content: GraphContent } | undefined;
   #listeners = new Map<keyof StoreState, Set<() => void>>();
   /** The derived values when listeners were last called. */
@@ -273,20 +289,24 @@ export class Store {
 
   #unfolds(wire: AnyDocument): Unfolding | undefined {
     if (!wire.fold) return undefined;
-    const { arrived, unfolded, root } = this.#local;
-    if (this.#folds?.of !== arrived) {
+    const { arrived, unfolded, narrow, root } = this.#local;
+    if (this.#folds?.of !== arrived || this.#folds.narrow !== narrow) {
       const items = this.get("timeline")?.everyItem ?? this.get("content").items;
-      const folds = new Folds(wire.fold, arrived, items);
-      this.#folds = { of: arrived, folds };
+      const folds = new Folds(wire.fold, arrived, items, narrow);
+      this.#folds = { of: arrived, narrow, folds };
     }
     const { folds } = this.#folds;
-    const opened = unfolded ?? folds.first;
-    const now = { folds, opened, root: root || (opened.has(folds.top) ? folds.top : "") };
+    const current = folds.currentAt(this.get("at"));
     const before = this.#unfolding;
-    const isSame =
-      before?.folds === now.folds && before.opened === now.opened && before.root === now.root;
-    if (!isSame) this.#unfolding = now;
-    return isSame ? before : now;
+    const isSame = before?.of === unfolded && before?.now.folds === folds;
+    const isOpenSame = isSame && before.now.current === current;
+    const chosen = unfolded ?? { opened: folds.first, closed: NO_FOLDS };
+    const opened = isOpenSame ? before.now.opened : openedNow(chosen, current);
+    const start = root || (opened.has(folds.top) ? folds.top : "");
+    if (isOpenSame && before.now.root === start) return before.now;
+    const now = { folds, opened, current, root: start };
+    this.#unfolding = { of: unfolded, now };
+    return now;
   }
 
   #opened(timeline: Timeline, at: number): Opened {

@@ -2,6 +2,7 @@
 // the one shown last, so stepping and jumping give the same. Pure.
 import type { ExplanationCard } from "../documents/explanation";
 import { DENSITIES, type Density, type GraphContent, type Item } from "../documents/graph";
+import { lookOf } from "../documents/pictures";
 import type { FoldRun, RecordingDocument, StepView, Turn } from "../documents/recording";
 
 /** Everything that is shown of one step. */
@@ -19,6 +20,19 @@ export interface Explained {
   readonly step: number;
 }
 
+type Looks = Readonly<Record<string, readonly (readonly number[])[]>>;
+
+/** The elements of insides that came from the kernel after the document. */
+export interface ArrivedLooks {
+  /** By element its variants, each the places of its text in `pieces`. */
+  readonly looks: Readonly<Partial<Record<Density, Looks>>>;
+  readonly pieces: readonly string[];
+  /** Steps at which variants begin, in order. */
+  readonly at: Readonly<
+    Partial<Record<Density, readonly (readonly [number, Readonly<Record<string, number>>])[]>>
+  >;
+}
+
 type Delta<T> = Readonly<Record<string, T | null>>;
 
 /** Steps between two cached states. */
@@ -30,8 +44,14 @@ export type Opened = ReadonlySet<number> | "all";
 
 export class Timeline {
   readonly recording: RecordingDocument;
+  /** Errors and faults. */
   readonly explained: readonly Explained[];
+  /** What is only worth a look. */
+  readonly noted: readonly Explained[];
   readonly #kept: StepState[] = [];
+  /** What came from the kernel: texts of the variants of elements, and by step which begin. */
+  readonly #looks = new Map<Density, Map<string, readonly string[]>>();
+  readonly #later = new Map<number, StepView["at"]>();
   readonly #contents = new Map<number, GraphContent>();
   readonly #partners: ReadonlyMap<string, readonly string[]>;
   #labels: ReadonlyMap<string, string> | undefined;
@@ -45,9 +65,11 @@ export class Timeline {
   constructor(recording: RecordingDocument) {
     this.recording = recording;
     this.#partners = partnersIn(recording);
-    this.explained = recording.views.flatMap(({ cards }, step) =>
+    const all = recording.views.flatMap(({ cards }, step) =>
       (cards ?? []).map((card) => ({ card, step })),
     );
+    this.explained = all.filter(({ card }) => card.tone !== "note");
+    this.noted = all.filter(({ card }) => card.tone === "note");
     this.#places = new Map(recording.views.map((_, index) => [this.nameOf(index), index]));
     recording.views.forEach((_, index) => {
       const container = this.containerOf(index);
@@ -72,6 +94,33 @@ export class Timeline {
     return this.#fold(this.#kept[start], start * KEEP_EVERY + 1, index);
   }
 
+  /** Takes over the looks of elements that came from the kernel after the document. */
+  add({ looks, pieces, at }: ArrivedLooks): void {
+    for (const [density, found] of Object.entries(looks) as [Density, Looks][]) {
+      const known = this.#looks.get(density) ?? new Map<string, readonly string[]>();
+      for (const [key, variants] of Object.entries(found)) {
+        known.set(
+          key,
+          variants.map((look) => look.map((place) => pieces[place] ?? "").join("")),
+        );
+      }
+      this.#looks.set(density, known);
+    }
+    for (const [density, steps] of Object.entries(at) as [Density, ArrivedLooks["at"][Density]][]) {
+      for (const [step, variants] of steps ?? []) {
+        const known = this.#later.get(step) ?? {};
+        this.#later.set(step, { ...known, [density]: { ...known[density], ...variants } });
+      }
+    }
+    this.#kept.length = 0;
+  }
+
+  /** The text of an element in one variant; "" where it is absent. */
+  look(density: Density, key: string, variant: number): string {
+    const later = this.#looks.get(density)?.get(key);
+    return later ? (later[variant] ?? "") : lookOf(this.recording, density, key, variant);
+  }
+
   #fold(before: StepState | undefined, first: number, last: number): StepState {
     const views = this.recording.views.slice(first, last + 1);
     const fold = <T>(known: ReadonlyMap<string, T> | undefined, changes: Delta<T>[]) => {
@@ -85,7 +134,10 @@ export class Timeline {
     const variants = (density: Density) =>
       fold(
         before?.at.get(density),
-        views.map(({ at }) => at[density] ?? {}),
+        views.flatMap(({ at }, i) => [
+          at[density] ?? {},
+          this.#later.get(first + i)?.[density] ?? {},
+        ]),
       );
     const drawn = DENSITIES.filter((density) => this.recording.pictures[density]);
     return {

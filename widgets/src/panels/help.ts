@@ -27,11 +27,11 @@ const REPORT_KEYS: readonly Key[] = [
 
 const FOLD_KEYS: readonly Key[] = [
   ["Enter", "on a box with +: unfold it; on the header of an open one: fold it"],
-  ["Space", "on a box: its totals"],
+  ["click", "on a box: unfold it; on the header of an open one: fold it"],
+  ["Ctrl click, ⌘ click", "on a box or a header: its totals, without unfolding; so does Space"],
   ["u", "fold the box around the node that has the focus"],
   ["m", "show only the module of the node or box that has the focus; again: all of the graph"],
   ["n", "unfold what is around a node and around all that it is joined to"],
-  ["double click", "unfold a box; a click on its + and on a header does the same"],
 ];
 
 const KEYS: readonly Key[] = [
@@ -52,7 +52,8 @@ const KEYS: readonly Key[] = [
   ["f", "full screen"],
   ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %; 0 again: back to where it was"],
   ["Shift ↑ ↓ ← →", "move the window"],
-  ["/", "find; Enter: next match, Shift Enter: previous match"],
+  ["/", "find; Enter: to the match, Shift Enter: to the one before; Esc: back to the graph"],
+  ["g", "next match of what is in Find; G: the one before"],
   ["o", "outline"],
   ["d", "cards: compact, normal, full"],
   ["e", "engine arrows"],

@@ -64,6 +64,7 @@ export function makeInspector(context: PanelContext, folds: FoldActions): Inspec
   element.append(html("div", { class: "gradviz-inspector-head" }, title, close), body);
 
   let shown: string | undefined;
+  const controls = () => [...body.querySelectorAll<HTMLElement>("button")];
   const find = (id: string) => store.get("content").items.find((item) => item.id === id);
   const about = (timeline: Timeline) => {
     const found = subjectsOf(timeline, store.get("at")).map(find);
@@ -71,6 +72,7 @@ export function makeInspector(context: PanelContext, folds: FoldActions): Inspec
   };
   store.watch(["content", "selected", "details", "unfolding"], () => {
     if (!isOpen()) return;
+    const focused = controls().indexOf(document.activeElement as HTMLElement);
     const content = store.get("content");
     const timeline = store.get("timeline");
     const selected = store.get("selected");
@@ -98,6 +100,9 @@ export function makeInspector(context: PanelContext, folds: FoldActions): Inspec
       const summary = content.summary.replace(`${content.title}: `, "");
       body.replaceChildren(html("p", {}, summary), html("p", { class: "is-quiet" }, hint));
     }
+    // What had the focus is made anew, or is gone with what it was about.
+    if (focused >= 0)
+      ((shown === selected && controls()[focused]) || element).focus({ preventScroll: true });
     if (shown !== selected) element.scrollTop = 0;
     shown = selected;
   });

@@ -10,6 +10,9 @@ const line = (d: string) => svg("path", { d });
 const CARD = "gv-card";
 const STRIPE = "M2 2h3v12h-3z";
 
+const sign = (isOpen: boolean) =>
+  svg("path", { class: "gv-fold-sign", d: `M10 4h8v8h-8zM12 8h4${isOpen ? "" : "M14 6v4"}` });
+
 const gradient = () => [
   line("M14 0v16"),
   svg(
@@ -53,6 +56,13 @@ const SHAPES: Record<string, () => SVGElement[]> = {
     box("gv-box", 2),
     svg("path", { class: "gv-cut-sign", d: "M11 4l6 8M17 4l-6 8" }),
   ],
+  "gv-stack": () => [
+    svg("rect", { class: CARD, x: 5, y: 4, width: WIDTH - 7, height: HEIGHT - 6, rx: 2 }),
+    svg("rect", { class: CARD, x: 2, y: 1, width: WIDTH - 7, height: HEIGHT - 6, rx: 2 }),
+  ],
+  "gv-open": () => [box("gv-frame", 2), sign(true)],
+  "gv-views": () => [box(CARD, 2), sign(false)],
+  "gv-fold": () => [box(CARD, 2), sign(false)],
   "gv-edge": () => [
     line("M14 1v10"),
     svg("polygon", { class: "gv-head gv-head-data", points: "14 15 10.5 8 17.5 8" }),

@@ -87,20 +87,21 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     shown = (rows.get(now) ?? rows.get(next))?.element;
     if (!shown) return;
     if (stops.includes(shown) && !element.contains(document.activeElement)) setStop(shown);
-    scrollWithin(element, shown);
   });
   store.watch(["at", "timeline", "visible"], () => {
     const view = store.get("timeline")?.view(store.get("at"));
     const parts = partsOf(cursor);
-    for (const [line, { element, part }] of rows) {
+    for (const [line, { element: row, part }] of rows) {
       const known = parts.get(line);
       // One label is enough: the line that raised is the line at which it was noticed.
       const raised = view && stateOf(view, line) === "raised";
-      const shown = raised && known !== "culprit" ? undefined : known;
-      part.textContent = shown ? LINE_PARTS[shown] : "";
-      element.classList.toggle("is-culprit", shown === "culprit");
-      element.classList.toggle("is-noticed", shown !== undefined && shown !== "culprit");
+      const told = raised && known !== "culprit" ? undefined : known;
+      part.textContent = told ? LINE_PARTS[told] : "";
+      row.classList.toggle("is-culprit", told === "culprit");
+      row.classList.toggle("is-noticed", told !== undefined && told !== "culprit");
     }
+    // With its labels a line may be higher.
+    if (shown) scrollWithin(element, shown);
   });
   if ("ResizeObserver" in globalThis) {
     const observer = new ResizeObserver(() => shown && scrollWithin(element, shown));

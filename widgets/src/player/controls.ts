@@ -55,7 +55,8 @@ export function makeControls(
     const timeline = store.get("timeline");
     const at = store.get("at");
     if (!timeline || at === told || store.get("playing")) return;
-    const explained = cursor.cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
+    const cards = [...cursor.cards, ...cursor.notes];
+    const explained = cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
     const words = wordsOf(cursor.run?.caption ?? timeline.view(at).caption);
     if (told !== undefined) announce(`${cursor.count}: ${words}${explained.join("")}`);
     told = at;

@@ -167,6 +167,11 @@ export class StepCursor {
     );
   }
 
+  /** What is worth a look at this step, or at a hidden sub-step of it. */
+  get notes(): readonly ExplanationCard[] {
+    return this.#timeline?.noted.flatMap(({ card, step }) => (this.isAt(step) ? card : [])) ?? [];
+  }
+
   /** Explanations whose culprit is this step, with their steps. */
   get causedHere(): readonly Explained[] {
     const all = this.#timeline?.explained ?? [];

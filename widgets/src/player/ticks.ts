@@ -18,6 +18,7 @@ export const TICKS = {
     word: "many steps, counted",
     d: "M1 5h2.500v2.500H1zM4.800 5h2.500v2.500H4.800zM8.500 5H11v2.500H8.500z",
   },
+  look: { word: "worth a look", d: "M6 4a2 2 0 1 1 0 4A2 2 0 1 1 6 4" },
   hook: { word: "a hook ran", d: "M6 1a2.7 2.7 0 1 1 0 5.400A2.7 2.7 0 1 1 6 1M6 6.400V11.5" },
   accumulate: { word: "a gradient was accumulated", d: "M9.5 1.500h-7L6.5 6l-4 4.500h7" },
   free: { word: "saved tensors were freed", d: "M2 3.500h8v6H2z" },

@@ -196,6 +196,18 @@ describe("a card", () => {
     expect(parts()).toEqual(["", "", "! culprit", "⚠ takes effect"]);
   });
 
+  it("of what is worth a look is no culprit, no fix and no mark of an error", () => {
+    const card = { ...CARD, tone: "note" as const, title: "worth a look" };
+    const { parts, all, one } = mount({ step: ERROR }, card, "line");
+    const found = one(".gradviz-card");
+    expect(found.classList).toContain("is-note");
+    expect(found.querySelectorAll(".gradviz-card-head > .gradviz-icon")).toHaveLength(0);
+    expect(found.textContent).toContain("If not meant 1: ");
+    expect(found.textContent).not.toContain("Fix");
+    expect(parts()).toEqual(["", "", "", ""]);
+    expect(all(".gradviz-jump:not([hidden])")).toHaveLength(0);
+  });
+
   it("has ticks on the time line, told in the legend", () => {
     const { all, one } = mount();
     one('[id$="-tab-legend"]').click();

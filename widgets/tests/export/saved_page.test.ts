@@ -102,7 +102,23 @@ describe("the address of a saved page", () => {
   });
 });
 
-describe("arrow keys with nothing focused", () => {
+describe("keys of the steps with nothing focused", () => {
+  it("go to the ends, step by step, and inside", () => {
+    const { model } = mount();
+    const at = (key: string) => {
+      press(key);
+      return model.state.step;
+    };
+    const last = at("End");
+    expect(last).not.toBe(0);
+    expect(at("Home")).toBe(0);
+    expect(at("]")).toBe(at("Home") === 0 ? at(".") : undefined);
+    expect(at(",")).toBe(0);
+    model.set("step", 4);
+    expect(at(">")).toBe("5.1");
+    expect(at("<")).toBe(5);
+  });
+
   it("step", () => {
     const { model } = mount();
     press("ArrowRight");

@@ -9,6 +9,7 @@ import {
   readableZoom,
   reveal,
   viewOf,
+  viewOfAll,
   zoomAt,
 } from "../../src/graph/camera";
 
@@ -98,6 +99,19 @@ describe("camera", () => {
     expect(follow(still, { x: 50, y: 50, width: 50, height: 50 }, view)).toBe(still);
     const moved = follow(still, { x: 500, y: 50, width: 50, height: 50 }, view);
     expect(moved).toEqual({ x: 212 - 525, y: 162 - 75, k: 1 });
+  });
+
+  it("shows all cards of a picture that is larger, its middle in the middle where that shows them", () => {
+    const content = { width: 500, height: 500 };
+    const cards = [
+      { x: 100, y: 20, width: 50, height: 50 },
+      { x: 300, y: 400, width: 50, height: 50 },
+    ];
+    expect(viewOfAll(content, view, 0.7, cards)).toEqual({ k: 0.7, x: 37, y: -11 });
+    const high = viewOfAll(content, view, 0.72, cards);
+    expect(high?.y).toBeCloseTo(-3 - 0.72 * 20 + 6);
+    expect(viewOfAll(content, view, 0.8, cards)).toBeUndefined();
+    expect(viewOfAll(content, view, 0.7, [])).toBeUndefined();
   });
 
   it("knows when there is something outside the window", () => {

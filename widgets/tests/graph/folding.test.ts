@@ -90,26 +90,67 @@ describe("a folded graph", () => {
     expect(model.sent).toEqual([]);
   });
 
-  it("selects with Space, as a click beside the sign does", () => {
-    const { model, shape, one } = mount();
+  it("selects with Space, as a click with Ctrl or Command does", () => {
+    const { model, shape, one, frames } = mount();
     press(shape("f1"), " ");
     expect(model.state.selected).toBe("f1");
     expect(one(".gradviz-fold-tools").textContent).toBe("UnfoldShow only this");
-    model.set("selected", "");
-    click(one('[data-id="f1"] > text'));
-    expect(model.state.selected).toBe("f1");
+    for (const key of ["ctrlKey", "metaKey"]) {
+      model.set("selected", "");
+      click(one('[data-id="f1"] > text'), { [key]: true });
+      expect(model.state.selected).toBe("f1");
+    }
+    expect(frames()).toEqual([]);
   });
 
-  it("unfolds with a click on the sign and with a double click, and folds on the header", () => {
+  it("unfolds with one click on any part of a box, and folds on the header", () => {
     const { frames, one, model } = mount();
-    click(one('[data-id="f1"] .gradviz-sign rect'));
-    expect(frames()).toEqual(["f1"]);
-    click(one('[data-id="f1"] > text'));
-    expect(frames()).toEqual([]);
-    click(one('[data-id="f1"] > text'));
-    one('[data-id="f1"] > text').dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
-    expect(frames()).toEqual(["f1"]);
+    for (const part of [".gradviz-sign rect", "> text", "> .gv-card"]) {
+      click(one(`[data-id="f1"] ${part}`));
+      expect(frames()).toEqual(["f1"]);
+      click(one('[data-id="f1"] > text'));
+      expect(frames()).toEqual([]);
+    }
     expect(model.state.selected).toBe("");
+  });
+
+  it("unfolds once with two clicks, wherever the second one lands", () => {
+    const { frames, one } = mount();
+    for (const part of [".gradviz-sign rect", "> text"]) {
+      click(one(`[data-id="f1"] ${part}`));
+      click(one(`[data-id="f1"] ${part}`), { detail: 2 });
+      one('[data-id="f1"] > text').dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+      expect(frames()).toEqual(["f1"]);
+      click(one('[data-id="f1"] > text'));
+    }
+    click(one('[data-id="f1"] > text'));
+    click(one('[data-id="f2"] > text'), { detail: 2 });
+    expect(frames()).toEqual(["f1"]);
+  });
+
+  it("selects a card in an open box with a click, and nothing in its empty room", () => {
+    const { frames, one, model, shape } = mount();
+    click(shape("f1"));
+    click(shape("f2"));
+    click(one('[data-id="n3"] > text'));
+    expect(model.state.selected).toBe("n3");
+    click(one('[data-id="f1"] > .gv-frame'));
+    expect(model.state.selected).toBe("");
+    expect(frames()).toEqual(["f1", "f2"]);
+  });
+
+  it("shows the details of the box that a click opens, where details are shown", () => {
+    const { one, model } = mount({ selected: "n0" });
+    const title = () => one(".gradviz-inspector-title").textContent;
+    expect(title()).toBe("n0 label");
+    click(one('[data-id="f1"] > text'));
+    expect(model.state.selected).toBe("f1");
+    expect(title()).toBe("f1 label");
+    click(one('[data-id="f2"] > text'));
+    expect(title()).toBe("f2 label");
+    // What is folded again is still what the details are of.
+    click(one('[data-id="f1"] > text'));
+    expect(title()).toBe("f2 label");
   });
 
   it("folds what is around the focus with u, which goes to the box", () => {
@@ -167,20 +208,80 @@ describe("a folded graph", () => {
   });
 
   it("counts what is found in closed boxes, and opens what is around the next match", () => {
-    const { all, one, cards, model } = mount();
+    const { all, one, cards, model, said } = mount();
     const input = one<HTMLInputElement>(".gradviz-find input");
     type(input, "deep");
     const counts = () => all(".gradviz-found").map(({ textContent }) => textContent);
-    // Two nodes, one more, and the two boxes around them.
-    expect(counts()).toEqual(["5 found"]);
-    press(input, "Enter");
-    press(input, "Enter");
-    expect(model.state.selected).not.toBe("");
+    // Two nodes, one more; the two boxes around them are no nodes.
+    expect(counts()).toEqual(["3 + 2 boxes found"]);
+    expect(one(".gradviz-count").textContent).toBe("5 + 3 boxes");
+    expect(said()).toBe("5 matches + 3 boxes");
+    const way = [];
+    for (let i = 0; i < 6; i += 1) {
+      press(input, "Enter");
+      way.push(`${model.state.selected} ${one(".gradviz-count").textContent}`);
+    }
+    expect(way).toEqual(["n0 1/5", "n1 2/5", "n2 3/5", "n3 4/5", "n9 5/5", "f1 box 1/3"]);
+    expect(said()).toBe("box 1 of 3: f1 label");
     type(input, "n2");
     press(input, "Enter");
     expect(model.state.selected).toBe("n2");
     expect(cards()).toContain("n2");
     expect(counts()).toEqual([]);
+    type(input, "f2");
+    expect(one(".gradviz-count").textContent).toBe("1 box");
+    expect(said()).toBe("1 box");
+  });
+
+  it("moves the focus from Find to the match, where keys act, and back with Esc", async () => {
+    const { one, shape, model, frames, marked } = mount();
+    const input = one<HTMLInputElement>(".gradviz-find input");
+    input.focus();
+    type(input, "n3");
+    press(input, "Enter");
+    await settled();
+    expect(document.activeElement).toBe(shape("n3"));
+    press(shape("n3"), "u");
+    expect(frames()).toEqual(["f1"]);
+    type(input, "deep");
+    press(shape("f2"), "g");
+    await settled();
+    expect(model.state.selected).toBe("n9");
+    press(shape("n9"), "G");
+    await settled();
+    expect(document.activeElement).toBe(shape("n3"));
+    input.focus();
+    expect(press(input, "Escape")).toBe(false);
+    expect(document.activeElement).toBe(shape("n3"));
+    expect(input.value).toBe("");
+    expect(marked("is-match")).toEqual([]);
+    input.focus();
+    press(input, "Escape");
+    expect(document.activeElement).toBe(shape("n3"));
+  });
+
+  it("keeps the focus in the details, which are made anew when something opens", async () => {
+    const { one, all } = mount({ selected: "n3" });
+    const words = () => document.activeElement?.textContent;
+    all(".gradviz-fold-tools button")[0]?.focus();
+    expect(words()).toBe("Show neighbours");
+    one<HTMLButtonElement>(".gradviz-fold-tools button").click();
+    one<HTMLButtonElement>('[aria-label="Fold all"]').click();
+    expect(words()).toBe("Show neighbours");
+    all(".gradviz-link")[0]?.focus();
+    all(".gradviz-link")[0]?.click();
+    expect(document.activeElement).toBe(one(".gradviz-inspector"));
+  });
+
+  it("explains in the legend the boxes that are drawn", () => {
+    const { one, all, shape } = mount();
+    const told = () => all(".gradviz-legend li").map((entry) => entry.textContent);
+    one<HTMLButtonElement>('[id$="-tab-legend"]').click();
+    const closed = "+ a box that stands for many nodes: a click unfolds it";
+    expect(told()).toEqual([closed]);
+    press(shape("f1"), "Enter");
+    expect(told()).toEqual([closed, "− an unfolded box: a click on its header folds it"]);
+    expect(all(".gradviz-legend .gv-fold-sign")).toHaveLength(2);
   });
 
   it("shows one module alone, and the crumbs lead back", () => {
@@ -234,8 +335,11 @@ describe("a folded graph", () => {
       ["all 5", "false"],
     ]);
     all('[aria-label="Unfolded"] button')[1]?.click();
-    expect(frames()).toEqual(["f1"]);
+    expect(frames()).toEqual(["f1", "f2"]);
     expect(levels()[1]?.[1]).toBe("true");
+    expect(said()).toBe(`unfolded: 3; 1 box stays folded: ${folding.limit}`);
+    all('[aria-label="Unfolded"] button')[0]?.click();
+    expect(frames()).toEqual([]);
     all('[aria-label="Unfolded"] button')[2]?.click();
     expect(frames()).toEqual(["f1", "f2"]);
     expect(said()).toBe(`unfolded: 3; 1 box stays folded: ${folding.limit}`);
@@ -243,6 +347,20 @@ describe("a folded graph", () => {
     expect(cards()).toEqual(["f0"]);
     all('[aria-label="Unfolded"] button')[0]?.click();
     expect(cards()).toEqual(["n9", "f1", "n0"]);
+  });
+
+  it("says why the level between is not offered where no module is deeper", () => {
+    const folds = folding.folds.map((fold) =>
+      fold.above ? { ...fold, kind: fold.id === "f1" ? "views" : fold.kind } : fold,
+    );
+    const wire = { ...foldedWire, fold: { ...folding, folds } };
+    const { all, frames, said } = mount({ wire });
+    const [, two, whole] = all('[aria-label="Unfolded"] button');
+    expect(two?.getAttribute("aria-disabled")).toBe("true");
+    two?.click();
+    expect(frames()).toEqual([]);
+    expect(said()).toBe("depth 2: No module and no repeat is in the boxes that this opens with");
+    expect(whole?.hasAttribute("aria-disabled")).toBe(false);
   });
 
   it("says that a box needs a kernel where there is none", () => {
@@ -343,6 +461,38 @@ describe("a folded graph with a kernel", () => {
     await model.answer(0, { find: "n1", items: found, folds: [] });
     expect(model.state.selected).toBe("n1");
     expect(model.asked[1]?.ask).toEqual({ inside: ["f3"] });
+  });
+
+  it.each([
+    ["Enter comes before the pause after typing", 10],
+    ["Enter comes after it", 1000],
+  ])("asks once what the kernel finds, and waits for that answer: %s", async (_, pause) => {
+    vi.useFakeTimers();
+    const few = items.filter(({ id }) => id !== "n1");
+    const model = new WithKernel({ wire: { ...foldedWire, items: few } });
+    const { one, said } = mount({}, model);
+    const input = one<HTMLInputElement>(".gradviz-find input");
+    type(input, "n1");
+    await vi.advanceTimersByTimeAsync(pause);
+    press(input, "Enter");
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(said()).not.toContain("no match");
+    vi.useRealTimers();
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ find: "n1" }]);
+    const found = items.filter(({ id }) => id === "n1");
+    await model.answer(0, { find: "n1", items: found, folds: [] });
+    expect(model.state.selected).toBe("n1");
+  });
+
+  it("does not say that nothing matches where the kernel says why it cannot look", async () => {
+    const few = items.filter(({ id }) => id !== "n1");
+    const model = new WithKernel({ wire: { ...foldedWire, items: few } });
+    const { one, said } = mount({}, model);
+    const input = one<HTMLInputElement>(".gradviz-find input");
+    type(input, "n1");
+    press(input, "Enter");
+    await model.answer(0, {}, "the graph is gone");
+    expect(said()).toBe("the graph is gone");
   });
 
   it("says above the picture that no answer comes, and what the kernel says", async () => {

@@ -145,7 +145,7 @@ class _Evidence:
     def _read(self, kind: str) -> tuple[Things, Things]:
         sides, numbers = (self.one, self.other), Numbers()
         if kind == "whole":
-            return self._with("structures", self.of("paths"))
+            return self._whole()
         if kind == "paths":
             return sides[0].paths(numbers), sides[1].paths(numbers)
         if kind == "surroundings":
@@ -155,6 +155,17 @@ class _Evidence:
             sides[0].structures(numbers, looks=looks),
             sides[1].structures(numbers, looks=looks),
         )
+
+    def _whole(self) -> tuple[Things, Things]:
+        """Structures and paths as one number: nearly every node has its own."""
+        paths: Any = self.of("paths")
+        structures: Any = self.of("structures")
+        count = 1 + max(max(numbers, default=0) for numbers in structures)
+        mine, theirs = (
+            array("q", (path * count + structure for path, structure in zip(*two)))
+            for two in zip(paths, structures)
+        )
+        return mine, theirs
 
     def _with(self, kind: str, more: tuple[Things, Things]) -> tuple[Things, Things]:
         mine, theirs = self.of(kind)

@@ -44,15 +44,25 @@ class BackwardRoot:
         sizes = "the root" if self.sizes is None else f"a tensor of shape {shape(self.sizes)}"
         return Sentence(sizes)
 
-    @property
-    def names(self) -> list[str]:
-        """Its variable, or those of the expression that gave it."""
+    def names(self, context: ErrorContext) -> list[str]:
+        """Its variable, or those of the expression that gave it, without what is only called."""
         if self.name is not None or self.text is None:
             return [self.name] if self.name is not None else []
         try:
-            return names_read(ast.parse(self.text, mode="eval"))
+            tree = ast.parse(self.text, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return []
+        names = names_read(tree)
+        called = {_base(call.func) for call in ast.walk(tree) if isinstance(call, ast.Call)}
+        given = [n for n in names if n not in called or context.tensor_named(n) is not None]
+        return given or names
+
+
+def _base(node: ast.expr) -> str:
+    """The variable with which a path begins: ``F`` of ``F.mse_loss``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def root_at(index: int, context: ErrorContext) -> BackwardRoot:

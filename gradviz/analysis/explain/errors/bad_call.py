@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
-from gradviz.analysis.code.statements import statements_of
+from gradviz.analysis.code.bindings import bound_before
+from gradviz.analysis.code.statements import is_expression, is_named, names_read, statements_of
 from gradviz.analysis.cuts import Cut
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
@@ -18,10 +19,11 @@ from gradviz.analysis.explain.errors.backward_root import (
     count_of_roots,
     root_at,
 )
+from gradviz.analysis.explain.errors.ids import use_of
 from gradviz.analysis.explain.errors.no_graph import origins_of_root, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import mean_loss, refused_calls
+from gradviz.analysis.explain.fixes import mean_loss, refused_calls, to_numpy
 from gradviz.analysis.explain.fixes.stay_on_graph import fixes_of
 from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
@@ -196,8 +198,10 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
     """``requires_grad`` of a tensor of integers."""
     tensors = given(context)
     found = tensors[0] if tensors else GivenOperand(None, None, None)
-    found = replace(found, name=found.name or refused_calls.bound_name(context))
+    found = replace(found, name=found.name or refused_calls.asked_name(context))
     words = found.words if found.name else Sentence("the tensor")
+    typed = _typed_here(found, context)
+    use = use_of(typed or found.name, found, context)
     dtype = f"is {found.dtype}" if found.dtype else "has an integer or boolean dtype"
     made = line_of(found.key, context) if tensors else None
     causes = [] if made is None else [Cause("other", say("{} {}", words, dtype), made)]
@@ -206,11 +210,14 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
             "asks for the gradient of {}" if context.site is not None else "makes a parameter of {}"
         )
         causes.insert(0, Cause("other", say(what, words), context.noticed))
+    unknown = "whether {} holds ids. Of ids take the gradient of what they select"
     yield OperandRefused(
         history=context.history,
         step=context.step,
+        case="ids" if use == "ids" else "",
+        unknown=(say(unknown, words),) if use == "module" else (),
         words={"it": words, "is_it": dtype},
-        variables=(found.name,),
+        variables=(found.name, typed),
         causes=tuple(causes),
         targets=_target(found.info),
         context=context,
@@ -218,9 +225,51 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
     )
 
 
+def _typed_here(found: GivenOperand, context: ErrorContext) -> str | None:
+    """How the line types the tensor: in a function, it may have another name."""
+    if context.statement is not None:
+        for part in context.statement.parts:
+            if isinstance(part, ast.Attribute) and part.attr in _FLAGS:
+                if found.name is not None and is_named(part.value, found.name):
+                    return found.name
+                text = ast.unparse(part.value)
+                return text if is_expression(text) else None
+    return found.name
+
+
+_FLAGS: Final = ("requires_grad", "requires_grad_")
+
+
 def as_floats(found: OperandRefused) -> Iterator[Fix]:
-    """A floating point dtype."""
-    yield from refused_calls.of_integers(found.operand.name, found.context)
+    """A floating point dtype; of ids, no flag."""
+    typed = _typed_here(found.operand, found.context)
+    if found.case == "ids":
+        if typed is None or not _is_gradient_read(typed, found.context):
+            yield from refused_calls.of_ids(found.context)
+    elif not found.unknown and not _is_cut(found.operand, found.context):
+        yield from refused_calls.of_integers(found.operand.name, found.context)
+
+
+def _is_cut(one: GivenOperand, context: ErrorContext) -> bool:
+    """Whether integers were made from a tensor that requires grad, as ``argmax`` does: a new leaf
+    would hide that no gradient goes through."""
+    made = context.history.makers.get(one.key or "")
+    if made is not None or context.statement is None or one.name is None:
+        return made is not None and bool(made[1].required)
+    bound = bound_before(one.name, context.statement)
+    read = [] if bound is None else names_read(getattr(bound.node, "value", None) or bound.node)
+    infos = (context.tensor_named(name) for name in read)
+    return any(info is not None and info.requires_grad for info in infos)
+
+
+def _is_gradient_read(name: str, context: ErrorContext) -> bool:
+    """Whether the code reads ``.grad`` of a variable."""
+    lines = () if context.statement is None else statements_of(context.statement.code)
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == "grad" and ast.unparse(part.value) == name
+        for one in lines
+        for part in one.parts
+    )
 
 
 def numpy(context: ErrorContext) -> Iterator[OperandRefused]:
@@ -228,6 +277,9 @@ def numpy(context: ErrorContext) -> Iterator[OperandRefused]:
     found = _first(context)
     if _is_only_on_device(found, context):
         return
+    if found.name is None and context.site is not None:
+        typed = [*map(ast.unparse, to_numpy.typed_tensors(found, context.site, context)), None][0]
+        found = replace(found, name=typed if typed is None or is_expression(typed) else None)
     cause = say("{} would become an array", found.words)
     yield OperandRefused(
         history=context.history,
@@ -269,7 +321,7 @@ def numpy_of_device(context: ErrorContext) -> Iterator[OperandRefused]:
 def detached(found: OperandRefused) -> Iterator[Fix]:
     """``detach()`` before it becomes an array."""
     context = found.context
-    yield from refused_calls.of_numpy(found.operand, _is_on_device(context), context)
+    yield from to_numpy.of_numpy(found.operand, _is_on_device(context), context)
 
 
 # --- what does not depend on it --------------------------------------------------------------
@@ -282,14 +334,10 @@ class Unused(Finding):
     context: ErrorContext
     operand: GivenOperand | None
     cuts: tuple[Cut, ...]
+    frozen: tuple[GivenOperand, ...]
+    """The inputs that do not require grad: it, and others that torch would refuse after it."""
     reaches_others: bool
     """Whether the root depends on another of the inputs."""
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether it does not require grad."""
-        info = None if self.operand is None else self.operand.info
-        return info is not None and not info.requires_grad
 
 
 def unused(context: ErrorContext) -> Iterator[Unused]:
@@ -298,7 +346,7 @@ def unused(context: ErrorContext) -> Iterator[Unused]:
     inputs, missed = _inputs(context)
     found = missed[0] if missed else None
     words = Sentence("an input") if found is None else found.words
-    is_frozen = found is not None and found.info is not None and not found.info.requires_grad
+    frozen = tuple(m for m in missed if m.info is not None and not m.info.requires_grad)
     key = None if found is None else found.key
     found_cuts = origins_of_root(root, context, requires=True).cuts
     cuts = tuple(cut for cut in found_cuts if key in cut.tensors and not cut.is_doubtful)
@@ -309,7 +357,7 @@ def unused(context: ErrorContext) -> Iterator[Unused]:
     yield Unused(
         history=context.history,
         step=context.step,
-        case="frozen" if is_frozen else "",
+        case="frozen" if found in frozen else "",
         words={"root": root.words, "it": words},
         variables=(found.name if found else None, root.name),
         causes=tuple(causes),
@@ -318,6 +366,7 @@ def unused(context: ErrorContext) -> Iterator[Unused]:
         context=context,
         operand=found,
         cuts=cuts,
+        frozen=frozen,
         reaches_others=len(missed) < len(inputs),
     )
 
@@ -341,9 +390,16 @@ def _inputs(context: ErrorContext) -> tuple[list[GivenOperand], list[GivenOperan
 
 def asked_for(found: Unused) -> Iterator[Fix]:
     """``requires_grad``, a graph without the cut, or ``allow_unused=True``."""
-    one, context = found.operand, found.context
-    if found.is_frozen and one is not None and one.name is not None:
-        yield from refused_calls.ask_for(one.words, line_of(one.key, context), context)
+    context = found.context
+    if found.operand in found.frozen:
+        fixes = [
+            fix
+            for one in found.frozen
+            if one.name is not None
+            for fix in refused_calls.ask_for(one.words, line_of(one.key, context), context)
+        ]
+        if len(fixes) == len(found.frozen):  # with fewer, torch refuses the next one
+            yield replace(fixes[0], also=tuple(fixes[1:]))
         return
     yield from fixes_of(found.cuts, context)
     if found.reaches_others:

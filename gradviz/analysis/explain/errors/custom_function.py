@@ -19,7 +19,6 @@ from gradviz.analysis.explain.torch_messages import (
 )
 from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.formatting import plural, shape
-from gradviz.model.recording import Code
 from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, say
 
@@ -32,6 +31,8 @@ class WrongNumber(Finding):
     returned: Statement | None
     needed: tuple[bool, ...]
     """Which arguments of forward need a gradient."""
+    may_vary: bool
+    """Whether other calls may give forward as many arguments as there are gradients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,7 @@ def wrong_number(context: ErrorContext) -> Iterator[WrongNumber]:
         counts=counts,
         returned=returned,
         needed=context.raised.needed,
+        may_vary=counts is not None and _may_vary(counts[1], context),
     )
 
 
@@ -137,10 +139,10 @@ def for_no_tensor(context: ErrorContext) -> Iterator[NotATensor]:
     )
 
 
-def no_gradient(context: ErrorContext) -> Iterator[Finding]:
+def no_gradient(context: ErrorContext) -> Iterator[NotATensor]:
     """backward returned something that is no tensor."""
     function, returned = _function(context), _return_of(context, None)
-    yield Finding(
+    yield NotATensor(
         history=context.history,
         step=context.step,
         words={"function": function},
@@ -149,7 +151,15 @@ def no_gradient(context: ErrorContext) -> Iterator[Finding]:
         causes=tuple(_causes(returned, say("{}.backward returns it", function), context)),
         targets={"node": [None if context.node is None else context.node.id]},
         unknown=_unknown(returned, context),
+        returned=returned if "numpy.ndarray" in context.raised.message else None,
+        place=0,
     )
+
+
+def from_numpy(found: NotATensor) -> Iterator[Fix]:
+    """The array as a tensor."""
+    if found.returned is not None:
+        yield from returned_gradients.of_array(found.returned)
 
 
 def none_there(found: NotATensor) -> Iterator[Fix]:
@@ -160,7 +170,27 @@ def none_there(found: NotATensor) -> Iterator[Fix]:
 
 def _argument_name(place: int, context: ErrorContext) -> str | None:
     """Name of an argument of the forward of the class, after ``ctx``."""
-    name = _class_of(context.node, context.raised.message)
+    forward = _forward(context)
+    names = [] if forward is None else _arguments(forward)
+    return names[place] if place < len(names) else None
+
+
+def _may_vary(given: int, context: ErrorContext) -> bool:
+    """Whether other calls may give forward so many arguments, as far as its text is known."""
+    forward = _forward(context)
+    if forward is None:
+        return True
+    return bool(forward.args.defaults) and len(_arguments(forward)) == given
+
+
+def _arguments(forward: ast.FunctionDef) -> list[str]:
+    names = [each.arg for each in (*forward.args.posonlyargs, *forward.args.args)]
+    return names[1:]
+
+
+def _forward(context: ErrorContext) -> ast.FunctionDef | None:
+    """The forward of the class, if it is in the text."""
+    name = class_of(context.node, context.raised.message)
     for code in context.recording.codes:
         for one in statements_of(code):
             node = one.node
@@ -168,9 +198,10 @@ def _argument_name(place: int, context: ErrorContext) -> str | None:
                 continue
             outer = one.around[-1] if one.around else None
             is_whole = isinstance(outer, ast.ClassDef) and outer.name == name
-            if is_whole or code.name.rpartition(": ")[2] in (f"{name}.forward", "forward"):
-                names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-                return names[place + 1] if place + 1 < len(names) else None
+            is_own = code.name.rpartition(": ")[2] in (f"{name}.forward", "forward")
+            is_method = [each.arg for each in node.args.args[:1]] == ["self"]  # of a module
+            if is_whole or (is_own and not is_method):
+                return node
     return None
 
 
@@ -192,11 +223,12 @@ def _unknown(returned: Statement | None, context: ErrorContext) -> tuple[Sentenc
 
 def _function(context: ErrorContext) -> Term | str:
     """The custom Function, as a link to its node."""
-    name = _class_of(context.node, context.raised.message)
+    name = class_of(context.node, context.raised.message)
     return name if context.node is None else Term(context.node.id, name)
 
 
-def _class_of(node: Node | None, message: str) -> str:
+def class_of(node: Node | None, message: str) -> str:
+    """The custom Function of a node, else the one that the message names."""
     if node is not None:
         return node.name.removesuffix("Backward")
     words = message.split()
@@ -208,27 +240,11 @@ def _class_of(node: Node | None, message: str) -> str:
 
 def _return_of(context: ErrorContext, count: int | None) -> Statement | None:
     """The ``return`` of the class's backward: the only one, or with so many gradients."""
-    name = _class_of(context.node, context.raised.message)
-    found = [
-        statement
-        for code in context.recording.codes
-        for statement in statements_of(code)
-        if isinstance(statement.node, ast.Return) and _is_inside(statement, code, name)
-    ]
+    name = class_of(context.node, context.raised.message)
+    found = returned_gradients.returns_of(context.recording.codes, name)
     if len(found) > 1 and count is not None:
         found = [one for one in found if len(returned_gradients.entries_of(one)) == count]
     return found[0] if len(found) == 1 else None
-
-
-def _is_inside(statement: Statement, code: Code, name: str) -> bool:
-    around = statement.around
-    places = [n for n, one in enumerate(around) if isinstance(one, ast.FunctionDef)]
-    if not places or getattr(around[places[-1]], "name", "") != "backward":
-        return False
-    outer = around[places[-1] - 1] if places[-1] else None
-    if isinstance(outer, ast.ClassDef):
-        return outer.name == name
-    return code.name.rpartition(": ")[2] in (f"{name}.backward", "backward")
 
 
 def _tensors_read(value: ast.expr | None, returned: Statement | None) -> list[str]:
@@ -299,9 +315,13 @@ def _computed(
 
 
 def fixes(found: WrongNumber) -> Iterator[Fix]:
-    """``None`` for arguments that need no gradient; a missing gradient is not made up."""
+    """A tuple in place of a list, which counts as one; ``None`` for arguments that need no
+    gradient; a missing gradient is not made up."""
     if found.returned is not None and found.counts is not None:
-        yield from returned_gradients.of_number(found.returned, *found.counts, found.needed)
+        yield from returned_gradients.of_list(found.returned, found.counts[0])
+        yield from returned_gradients.of_number(
+            found.returned, *found.counts, found.needed, found.may_vary
+        )
 
 
 def in_shape(found: OtherShape) -> Iterator[Fix]:

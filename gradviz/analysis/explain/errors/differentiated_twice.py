@@ -91,7 +91,7 @@ def without_graph(context: ErrorContext) -> Iterator[Twice]:
     if not way.cuts and made and made <= ended:
         for found in differentiated_twice(context):
             if found.marked is not None and found.node is not None:
-                names = (*found.variables, *root.names)
+                names = (*found.variables, *root.names(context))
                 yield replace(found, words={**found.words, "root": root.words}, variables=names)
 
 

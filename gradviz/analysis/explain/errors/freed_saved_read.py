@@ -6,7 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.code.statements import Statement, is_expression, names_bound
+from gradviz.analysis.code.statements import (
+    Statement,
+    is_expression,
+    names_bound,
+    statements_at,
+)
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.freed_sentences import (
     backward_that_freed,
@@ -24,12 +29,12 @@ from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, say
 
 
-def reading_of(context: ErrorContext) -> ast.Attribute | None:
-    """The expression that read a saved tensor: ``y.grad_fn._saved_result``."""
-    statement = context.statement
+def reading_of(context: ErrorContext) -> tuple[Statement, ast.Attribute] | None:
+    """The expression that read a saved tensor: ``y.grad_fn._saved_result``, and its statement."""
     found = [
-        part
-        for part in (statement.parts if statement is not None else [])
+        (statement, part)
+        for statement in statements_at(context.history, context.noticed)
+        for part in statement.parts
         if isinstance(part, ast.Attribute)
         and part.attr.startswith(("_saved_", "saved_tensors", "saved_variables"))
     ]
@@ -46,11 +51,12 @@ class SavedRead(Finding):
 
 def saved_read(context: ErrorContext) -> Iterator[SavedRead]:
     """Code read a saved tensor of a node that backward had run."""
-    reading = reading_of(context) if context.backward is None else None
-    if reading is None or context.statement is None:
+    found = reading_of(context) if context.backward is None else None
+    if found is None:
         return
+    statement, reading = found
     slot = reading.attr.removeprefix("_saved_")
-    owner, when = _tensor_read(reading, context.statement, context)
+    owner, when = _tensor_read(reading, statement, context)
     node = context.history.node(_node_of(owner, when, context), context.step)
     earlier = None if node is None else backward_that_freed(node, context)
     where = "" if earlier is None else say(

@@ -11,6 +11,7 @@ from typing import Final
 
 from gradviz.analysis.code.frames import parting
 from gradviz.analysis.code.scopes import stored
+from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import (
     Statement,
     loops_around,
@@ -153,6 +154,11 @@ def _is_same_root(earlier: EarlierBackward | None, context: ErrorContext) -> boo
     )
 
 
+def _are_other_results(earlier: EarlierBackward, context: ErrorContext) -> bool:
+    roots = () if context.backward is None else context.backward[1].roots
+    return bool(roots) and not set(roots) & set(earlier.started.roots)
+
+
 def _shared(node: Node, earlier: EarlierBackward | None, context: ErrorContext) -> tuple[str, ...]:
     """Tensors with a name at which the later graph enters what the earlier backward has run."""
     if earlier is None or context.backward is None:
@@ -285,17 +291,20 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
         return
     first = context.statement_at(earlier.at)
     yield from without_reuse(found.values, earlier, context)
+    call, keep = call_of(earlier, context), None
+    if not _runs_again(call, context):
+        keep = around_backward.keep_graph(call, earlier.step, context)
     if any(one.turn is not None or one.kept == "outside" for one in found.values):
         carried = carried_by(node.id, context)
         if carried is not None and {one.kept for one in found.values} == {"state"}:
             yield cut_state(carried, context)
         return
-    keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
     is_same_line = _is_same_line(first, context.statement)
     if found.is_same:
         yield _again(first, earlier, context)
-        # In a loop each turn needs a forward of its own.
-        yield None if is_same_line else keep
+        # In a loop each turn needs a forward of its own; not if each starts at another result of
+        # one node, such as the rows of a batch.
+        yield None if is_same_line and not _are_other_results(earlier, context) else keep
         return
     if is_same_line:
         carried = carried_by(node.id, context)
@@ -330,6 +339,16 @@ def _renewed(statement: Statement | None) -> set[str]:
         if is_inside and one.line < statement.line:
             found |= set(names_bound(one))
     return found
+
+
+def _runs_again(earlier: Site | None, context: ErrorContext) -> bool:
+    """Whether the call that raised is that of the earlier backward, with others on its line.
+
+    Which of them carries the graph from one run of the line to the next is not known.
+    """
+    if earlier is None or context.site is None:
+        return False
+    return context.site.node is earlier.node and earlier.statement.shares_lines
 
 
 def _is_same_line(one: Statement | None, other: Statement | None) -> bool:

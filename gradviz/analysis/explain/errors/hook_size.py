@@ -59,6 +59,34 @@ def _return_of(name: str, context: ErrorContext) -> Statement | None:
     return found[0] if len(found) == 1 else None
 
 
+def returned_by(
+    name: str | None, context: ErrorContext
+) -> tuple[Statement | None, ast.expr | None]:
+    """The line of a hook that returns a gradient, and the expression.
+
+    Args:
+        name: The hook; ``None`` if it is not known, so that it is the only one that the code
+            registers.
+        context: The error.
+    """
+    lines = [one for code in context.recording.codes for one in statements_of(code)]
+    calls = [(one, c) for one in lines for c in calls_in(one, "register_hook") if c.args]
+    if name is None:
+        given = {ast.unparse(call.args[0]) for _, call in calls}
+        if len(given) != 1:
+            return None, None
+        text = given.pop()
+        name = "<lambda>" if text.startswith("lambda") else text
+    short = name.rpartition(".")[2]
+    statement = _return_of(short, context)
+    if statement is None:
+        return None, None
+    if isinstance(statement.node, ast.Return):
+        return statement, statement.node.value
+    value = next((c.args[0] for one, c in calls if one is statement), None)
+    return statement, value.body if isinstance(value, ast.Lambda) else None
+
+
 def _is_in(statement: Statement, name: str) -> bool:
     functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
     return bool(functions) and functions[-1].name == name.rpartition(".")[2]

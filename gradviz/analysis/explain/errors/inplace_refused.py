@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gradviz.analysis.code.rebind_safety import may_leave
@@ -18,7 +18,7 @@ from gradviz.analysis.code.statements import (
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import inference_mode
+from gradviz.analysis.explain.fixes import inference_mode, view_again
 from gradviz.analysis.explain.fixes import several_views as several_views_fixes
 from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
 from gradviz.analysis.explain.fixes.leaf_writes import fixes_of_leaf
@@ -50,14 +50,14 @@ class WriteRefused(Finding):
 
 def leaf(context: ErrorContext) -> Iterator[WriteRefused]:
     """A leaf that requires grad would be written."""
-    written = _written(context)
-    return _leaf_written(written, _leaf_behind(written, context), "a leaf", context)
+    written = written_by_call(context)
+    return _leaf_written(written, leaf_behind(written, context), "a leaf", context)
 
 
 def view_of_leaf(context: ErrorContext) -> Iterator[WriteRefused]:
     """A view of a leaf that requires grad would be written; an index makes one, too."""
-    written = _written(context)
-    base = _leaf_behind(written, context) or _leaf_viewed(written, context)
+    written = written_by_call(context)
+    base = leaf_behind(written, context) or _leaf_viewed(written, context)
     return _leaf_written(written, base, "a leaf" if base else "a view of a leaf", context)
 
 
@@ -67,7 +67,7 @@ def _leaf_written(
     name = context.name(base.id) if base is not None else None
     whole = written.words if base is None or name is None else context.term(base.id)
     is_view = name not in (None, written.name)
-    by = _by(context)
+    by = called_name(context)
     yield WriteRefused(
         history=context.history,
         step=context.step,
@@ -89,10 +89,10 @@ def _leaf_written(
 
 def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
     """One of several views that one call returned would be written."""
-    written = _written(context)
+    written = written_by_call(context)
     made = made_by(written.key, context)
     key = None if made is None else next(filter(context.name, made[1].reads), None)
-    by = _by(context)
+    by = called_name(context)
     causes = [_was_to_write(by, "", written, context)]
     if made is not None:
         of = say(" of {}", context.term(key)) if key is not None else ""
@@ -114,8 +114,8 @@ def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
 
 def behind_hook(context: ErrorContext) -> Iterator[WriteRefused]:
     """The output of a module with a full backward hook would be written."""
-    written = _written(context)
-    by, module = _by(context), None if context.refused is None else context.refused.module
+    written = written_by_call(context)
+    by, module = called_name(context), None if context.refused is None else context.refused.module
     where = f" in {module}" if module else ""
     yield WriteRefused(
         history=context.history,
@@ -149,7 +149,14 @@ def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
 
 def inference_written(context: ErrorContext) -> Iterator[InferenceSaved]:
     """An inference tensor would be written in place."""
-    return _inference([one for one in [_written(context)] if one.key is not None], context)
+    return _inference([one for one in [written_by_call(context)] if one.key is not None], context)
+
+
+def inference_asked(context: ErrorContext) -> Iterator[InferenceSaved]:
+    """An inference tensor would require grad."""
+    for found in _inference(given(context)[:1], context):
+        which = "" if found.saved_tensor is None else " was made in inference mode"
+        yield replace(found, words={**found.words, "which": which})
 
 
 def _is_inference(one: GivenOperand) -> bool:
@@ -173,7 +180,7 @@ def _inference(tensors: list[GivenOperand], context: ErrorContext) -> Iterator[I
         history=context.history,
         step=context.step,
         words={
-            "by": _by(context),
+            "by": called_name(context),
             "it": words,
             "which": "" if found is None else ", which was made in inference mode",
         },
@@ -192,7 +199,7 @@ def _inference(tensors: list[GivenOperand], context: ErrorContext) -> Iterator[I
 # --- which -----------------------------------------------------------------------------------
 
 
-def _written(context: ErrorContext) -> GivenOperand:
+def written_by_call(context: ErrorContext) -> GivenOperand:
     """The tensor that would be written: the first tensor argument of the call."""
     tensors = given(context)
     if tensors:
@@ -200,9 +207,22 @@ def _written(context: ErrorContext) -> GivenOperand:
     statement = context.statement
     node = None if statement is None else statement.node
     target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    calls = [] if statement is None or target is not None else _in_place(statement)
+    if len(calls) == 1:
+        target = calls[0]
     text = "" if statement is None or target is None else statement.segment(target)
     text = text.partition("[")[0]
     return named(text, context) if text and is_expression(text) else GivenOperand(None, None, None)
+
+
+def _in_place(statement: Statement) -> list[ast.expr]:
+    """What the methods in place of a line are called on."""
+    funcs = [part.func for part in statement.parts if isinstance(part, ast.Call)]
+    return [
+        one.value
+        for one in funcs
+        if isinstance(one, ast.Attribute) and one.attr.endswith("_") and one.attr[:1] != "_"
+    ]
 
 
 def _read_by(context: ErrorContext) -> list[str]:
@@ -210,7 +230,7 @@ def _read_by(context: ErrorContext) -> list[str]:
     return [] if context.statement is None else names_read(context.statement.node)
 
 
-def _leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | None:
+def leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | None:
     """The leaf that a tensor is, or is a view of."""
     info = written.info
     if info is None or (info.is_leaf and info.requires_grad):
@@ -238,7 +258,8 @@ def _was_to_write(by: str, where: str, written: GivenOperand, context: ErrorCont
     return Cause("write", words, context.noticed)
 
 
-def _by(context: ErrorContext) -> str:
+def called_name(context: ErrorContext) -> str:
+    """Name of the call that raised, as the subject of a sentence."""
     name = "the line" if context.refused is None else context.refused.name
     return "the assignment" if name == "__setitem__" else name
 
@@ -314,17 +335,25 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
     """Views made one by one may be written; otherwise new tensors, if the source is not read
     later."""
     written, source, statement = found.written.name, found.source, found.context.statement
-    if statement is None:
+    if statement is None or (source is None and _may_be_seen(found)):
         return
-    fix = several_views_fixes.one_at_a_time(written, source, statement, found.context)
-    fix = fix or several_views_fixes.all_out_of_place(written, source, statement)
+    looped = several_views_fixes.one_at_a_time(written, source, statement, found.context)
+    fix = looped or several_views_fixes.all_out_of_place(written, source, statement)
     if fix is not None:
         yield fix
-        is_new = fix.how == "instead" and not fix.also and fix.at == statement.at
+        is_new = looped is None and fix.how == "instead" and not fix.also
+        is_new = is_new and fix.at == statement.at
         if is_new and not statement.is_compound:
             yield from _copy(found.written, statement, _OWN_STORAGE)
     elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
         yield from () if is_read_later(source, statement) else out_of_place(found)
+
+
+def _may_be_seen(found: WriteRefused) -> bool:
+    """Whether what the views are of may be read later, where no recording says what that is."""
+    made = view_again.line_that_made(found.written, found.context)
+    is_seen = made is None or view_again.is_seen_later(made, found.context)
+    return is_seen and not found.context.is_recorded
 
 
 def ordinary_written(finding: InferenceSaved) -> Iterator[Fix]:

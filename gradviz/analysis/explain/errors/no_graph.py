@@ -54,7 +54,7 @@ def no_graph(context: ErrorContext) -> Iterator[NoGraph]:
     origins = _origins(way, context) if first is None else []
     asked = _asked_for(root, way, context)
     names = [
-        *root.names,
+        *root.names(context),
         None if asked is None else context.name(asked.id),
         *_cut_names(way, context),
         *(i.name for i in origins),
@@ -335,7 +335,7 @@ def fixes(found: NoGraph) -> Iterator[Fix]:
         yield from updated
         return  # a recorded line would make a result of the leaf
     asked = found.asked
-    if asked is not None:
+    if asked is not None and context.history.switched_off(asked.id, context.step) is None:
         name = context.term(asked.id)
         fix = stay_on_graph.require_grad(name, _made(asked, context), context)
         if fix is not None:

@@ -13,6 +13,7 @@ from gradviz.analysis.code.statements import (
     expression_of,
     names_bound,
     names_read,
+    statements_at,
     statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
@@ -108,14 +109,26 @@ def _read_as_none(context: ErrorContext) -> Iterator[_Read]:
         for part, group in skip_none.over_parameters(line.statement):
             for info in context.history.tensors_at(context.step):
                 is_one = (info.name or "").startswith(f"{group}.") or info.name == group
-                if is_one and info.is_leaf and info.requires_grad and info.grad is None:
+                if is_one and _may_be_parameter(info, context) and info.grad is None:
                     yield _Read(info, part, ast.unparse(part.value), line.statement)
+        for part, group in skip_none.over_list(line.statement):
+            for name, info in known.items():
+                if name.startswith(f"{group}[") and info.grad is None:
+                    yield _Read(info, part, ast.unparse(part.value), line.statement)
+
+
+def _may_be_parameter(info: TensorInfo, context: ErrorContext) -> bool:
+    """Whether a tensor of a module requires grad, or has done so: a buffer does not."""
+    was = context.history.switched_off(info.id, context.step) is not None
+    return bool(info.is_leaf) and (info.requires_grad or was)
 
 
 def _lines_that_read(context: ErrorContext) -> Iterator[_Line]:
     """The line that raised, then those that bound what it reads, and what they called returned."""
     statement, history = context.statement, context.history
     if statement is None:
+        for one in statements_at(history, context.noticed):
+            yield _Line(one, context.step)
         return
     yield _Line(statement, context.step)
     for name in dict.fromkeys(names_read(statement.node)):
@@ -177,6 +190,10 @@ def _reason(
         )
         case = "result" if tensor.requires_grad else "constant"
         return case, [Cause("other", what, made)]
+    frozen = context.history.switched_off(tensor.id, context.step)
+    if not tensor.requires_grad and frozen is not None:
+        what = say("requires_grad of {} was switched off here", name)
+        return "frozen", [Cause("other", what, context.history.line(frozen))]
     if not tensor.requires_grad:
         return "constant", [Cause("other", say("{} was made here", name), made)] if made else []
     if not tensor.is_leaf:
@@ -212,10 +229,13 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
     statement = context.statement_at(made)
     part = found.read.part
     if found.read.line == context.statement and skip_none.is_of_loop(part, context.statement):
-        yield from skip_none.where_none(part, context)
+        if tensor.is_leaf:  # a list without the others would be another model
+            yield from skip_none.where_none(part, context)
         return
     if found.leaf is not None:
-        yield from keep_leaf.written_in_place(found.leaf, tensor, statement)
+        for update in keep_leaf.written_in_place(found.leaf, tensor, statement):
+            yield keep_leaf.with_others(update, statement)
+        yield from keep_leaf.made_leaf_again(tensor, statement)
     elif found.case == "result":
         yield from _kept(found, statement)
     elif found.case == "constant" and tensor.dtype.startswith(("float", "bfloat", "complex")):
@@ -236,6 +256,9 @@ def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
         target = made.node.targets[0] if isinstance(made.node, ast.Assign) else None
         is_path = isinstance(target, ast.Attribute) and name.endswith(f".{target.attr}")
         typed = made.segment(target) if target is not None and is_path else name
+        if keep_leaf.reads_gradient_of(typed, made):
+            yield from keep_leaf.updated(typed, made)
+            return
         if is_path or made.code == line.code or name in names_bound(made):
             yield Fix(does, f"{typed}.retain_grad()", "after", made.at)
             return
@@ -243,7 +266,11 @@ def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
     bound = [one for one in lines if one.line < line.line and read in names_bound(one)]
     bound = [one for one in bound if one.around == line.around[: len(one.around)]]
     functions = [one for one in line.around if isinstance(one, ast.FunctionDef)]
-    if bound and not bound[-1].is_compound:
+    if made is None and any(read in names_bound(one) for one in lines if one not in bound):
+        return  # another line may have made it
+    if bound and keep_leaf.reads_gradient_of(read, bound[-1]):
+        yield from keep_leaf.updated(read, bound[-1])
+    elif bound and not bound[-1].is_compound:
         yield Fix(does, f"{read}.retain_grad()", "after", bound[-1].at)
     elif functions and not bound and read in _arguments(functions[-1]):
         first = next(one for one in lines if one.node is _first_of(functions[-1]))

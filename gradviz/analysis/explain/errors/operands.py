@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model.events import Operation
@@ -74,7 +75,10 @@ def _target(key: str, context: ErrorContext) -> str | None:
     if made and made[0] != context.step and statement is not None:
         node = statement.node
         last = [e for s, e in context.history.events(Operation, made[0], made[0])][-1]
-        if key in last.made and isinstance(node, ast.Assign) and len(node.targets) == 1:
+        site = site_of(context.history, made[0], last)
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            return None
+        if key in last.made and (site is None or site.node is node.value):
             text = statement.segment(node.targets[0])
             return text if is_expression(text) else None
     return None

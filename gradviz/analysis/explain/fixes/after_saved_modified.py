@@ -16,12 +16,13 @@ from gradviz.analysis.code.statements import (
     names_bound,
     names_read,
     statement_of,
+    statements_at,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.loop_state import carried_by
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, all_modified_slots
 from gradviz.analysis.explain.errors.operands import named
-from gradviz.analysis.explain.fixes import around_backward, copies
+from gradviz.analysis.explain.fixes import around_backward, copies, replicas
 from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
 from gradviz.analysis.explain.fixes.hook_output import returned_instead
@@ -54,6 +55,8 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
         if len(known) == len(suspects):
             yield from _around_step(known[0], suspects, context)
         return
+    if known and all(write.by == replicas.BY for write in known):
+        yield from replicas.without_broadcast(context.recording)
     if any(_leaves_nothing(*pair, context) for pair in zip(written, suspects)):
         return
     if len(known) == len(suspects):
@@ -106,8 +109,8 @@ def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
 
 def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
     """Whether a write ran where nothing is recorded."""
-    statement = None if write is None else context.statement_at(write.at)
-    return statement is not None and mode_around(statement) != ""
+    found = [] if write is None else statements_at(context.history, write.at)
+    return any(mode_around(statement) for statement in found)
 
 
 # --- at the save -----------------------------------------------------------------------------
@@ -257,7 +260,9 @@ def _of_library(module: str, step: int, context: ErrorContext) -> Fix | None:
     """``inplace=False`` where the recorded code begins, for a module that is called in a function
     which is followed: it would be followed too if it were not torch's own."""
     facts, history = context.recording.records, context.history
-    if facts[step].depth == 0:
+    root = module.partition(".")[0]
+    is_by_class = any(one.path == one.type == root for one in context.recording.modules)
+    if facts[step].depth == 0 or is_by_class:  # a name of ours is none that could be typed
         return None
     start = next((at for at in range(step, len(facts)) if depth_of(history, at) == 0), None)
     outer = None if start is None else statement_of(history, start)
@@ -280,6 +285,8 @@ def _new_tensor(
     typed = typed if target is not None else name
     if typed is None or not is_expression(typed) or _has_views(suspect, first, context):
         return None
+    if "." in typed and _gets_a_graph(first, context):
+        return None  # an object would keep it, and with it the graph of this forward
     if not may_take_place(statement, typed, first.step, context.history):
         return None
     if target is not None:
@@ -296,6 +303,13 @@ def _new_tensor(
         return value_first(site, typed, does)
     is_known = first.module is None and first.name is not None
     return copied_before(site, typed) if is_known else None
+
+
+def _gets_a_graph(write: Written, context: ErrorContext) -> bool:
+    """Whether values that require grad were written into a tensor that did not."""
+    facts = context.recording.records[write.step]
+    calls = (e for e in facts.events if isinstance(e, Operation) and write.tensor in e.made)
+    return any(call.required and write.tensor not in call.required for call in calls)
 
 
 def _typed(target: ast.expr | None, first: Written, suspect: ModifiedSlot) -> str | None:

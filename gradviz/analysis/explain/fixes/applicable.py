@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Final
 
+from gradviz.analysis.code.arguments import given_for
 from gradviz.analysis.code.scopes import lacking, made_local, names_at, reads_before, stored
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import (
@@ -49,6 +52,8 @@ def is_applicable(fix: Fix, history: History) -> bool:
         beside = [e for e, other in zip(edits, places, strict=True) if other == code]
         if one.how != "elsewhere" and _tree(edited(code, beside)) is None:
             return False
+        if one.how != "elsewhere" and not _keeps_others(one, beside, code):
+            return False
         if not _fits_in(one, beside, code, history):
             return False
     return True
@@ -77,6 +82,48 @@ def _span(code: Code, fix: Fix) -> tuple[int, int]:
     return line - code.first_line, last - code.first_line
 
 
+def _keeps_others(one: Fix, beside: Sequence[Fix], code: Code) -> bool:
+    """Whether a change leaves the other statements of its lines where they are.
+
+    What comes before or behind a line comes before or behind all of its statements, and outside of
+    a loop whose head it begins with. What takes its place has each of them, perhaps changed.
+    """
+    if not any(s.shares_lines for s in statements_of(code) if s.line == one.line):
+        return True
+    if one.how != "instead" or sum(other.line == one.line for other in beside) > 1:
+        return False
+    first, last = _span(code, one)
+    rows = range(first + 1, last + 2)
+    was = Counter(_own_text(s.node) for s in statements_of(code) if s.node.lineno in rows)
+    given = Counter(map(_own_text, _statements_in(one.code)))
+    return sum((was - given).values()) <= sum((given - was).values())
+
+
+def _own_text(node: ast.stmt) -> str:
+    """A statement without those inside it."""
+    blocks = ("body", "orelse", "finalbody", "handlers", "cases")
+    parts = [v for name, v in ast.iter_fields(node) if name not in blocks]
+    return f"{type(node).__name__} {[_dumped(part) for part in parts]}"
+
+
+def _dumped(part: object) -> object:
+    if isinstance(part, list):
+        return [_dumped(one) for one in part]
+    return ast.dump(part) if isinstance(part, ast.AST) else part
+
+
+def _statements_in(text: str) -> list[ast.stmt]:
+    """Statements that begin in some lines of a program, which may continue one before them."""
+    rows = text.count("\n") + 1
+    for before, behind in product(("", "if True: pass\n", "try: pass\n"), ("", "\n    pass")):
+        tree = _tree(f"{before}{text}{behind}")
+        if tree is not None:
+            first = 1 + bool(before)
+            nodes = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+            return [node for node in nodes if first <= node.lineno < first + rows]
+    return []
+
+
 def _fits_in(one: Fix, beside: Sequence[Fix], code: Code, history: History) -> bool:
     """Whether the variables that a change uses have values there, and the right ones."""
     there = [s for s in statements_of(code) if s.line == one.line]
@@ -96,7 +143,7 @@ def _fits_in(one: Fix, beside: Sequence[Fix], code: Code, history: History) -> b
     treated = _treated_as_tensors(tree, was)
     written = _written_in(there)
     return all(
-        text in written or _is_called(text, code, history)
+        text in written or _is_called(text, code, history) or _is_given(text, there[0], history)
         for text in treated
         if is_expression(text)
     )
@@ -152,7 +199,10 @@ def _treated_as_tensors(tree: ast.Module, was: set[str]) -> Iterator[str]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         owner = node.func.value
-        is_own = isinstance(owner, ast.Name) and owner.id in own and _is_new(owner, tree)
+        base: ast.expr = owner
+        while isinstance(base, (ast.Attribute, ast.Subscript)):
+            base = base.value
+        is_own = isinstance(base, ast.Name) and base.id in own and _is_new(base, tree)
         if node.func.attr in _OF_TENSORS and ast.unparse(node) not in was and not is_own:
             while isinstance(owner, ast.Attribute) and owner.attr in _VIEWS:
                 owner = owner.value
@@ -160,9 +210,9 @@ def _treated_as_tensors(tree: ast.Module, was: set[str]) -> Iterator[str]:
 
 
 def _is_new(owner: ast.Name, tree: ast.Module) -> bool:
-    """Whether a change itself makes a variable: in a comprehension, or in a line before."""
+    """Whether a change itself makes a variable: in a loop, or in a line before."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.comprehension) and owner.id in stored(node.target):
+        if isinstance(node, (ast.For, ast.comprehension)) and owner.id in stored(node.target):
             return True
         if isinstance(node, ast.Assign) and any(owner.id in stored(t) for t in node.targets):
             return node.lineno < owner.lineno
@@ -183,6 +233,24 @@ def _is_called(text: str, code: Code, history: History) -> bool:
         text in _given_as_tensors(place, one, code, history)
         for place, one in history.placed(Operation)
         if one.position is not None
+    )
+
+
+def _is_given(text: str, statement: Statement, history: History) -> bool:
+    """Whether a variable is an argument for which the one caller of the function types a tensor."""
+    value = given_for(text, statement, history.recording)
+    if value is None:
+        return False
+    is_path = isinstance(value, (ast.Name, ast.Attribute))
+    return ast.unparse(value) in history.texts if is_path else _is_made(value, history)
+
+
+def _is_made(value: ast.expr, history: History) -> bool:
+    """Whether a tensor is the result of an expression."""
+    sites = (site_of(history, place, one) for place, one in history.makers.values())
+    wanted = ast.dump(value)
+    return any(
+        site is not None and not site.ordinal and ast.dump(site.node) == wanted for site in sites
     )
 
 

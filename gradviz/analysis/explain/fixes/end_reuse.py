@@ -26,6 +26,7 @@ from gradviz.analysis.explain.errors.reused_value import (
     targets_of,
     use_in_closure,
 )
+from gradviz.analysis.explain.fixes import earlier_value
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called, together
 from gradviz.analysis.explain.fixes.stored_values import (
     cleared_after_backward,
@@ -69,12 +70,18 @@ def without_reuse(
     one = values[0]
     fix = None
     if one.kept == "before":
-        fix = _in_the_loop(values, context) or stored_without_graph(values, earlier, context)
-        fix = fix or _in_the_closure(values, context)
+        if earlier_value.is_computed_alike(values, context):
+            fix = earlier_value.detached(values, context)
+            fix = fix or stored_without_graph(values, earlier, context)
+        else:
+            fix = _in_the_loop(values, context) or stored_without_graph(values, earlier, context)
+            fix = fix or _in_the_closure(values, context)
     elif one.kept == "once" and len(keepers) == 1:
         fix = _each_time(one, context)
-    elif one.kept == "state" and len(keepers) == 1:
-        fix = _state_ends(values, context) or stored_without_graph(values, earlier, context)
+    elif one.kept == "state":
+        fix = _states_end(values, context)
+        if fix is None and len(keepers) == 1:
+            fix = stored_without_graph(values, earlier, context)
     elif one.kept == "stored":
         fix = stored_without_graph(values, earlier, context)
     elif one.kept == "total" and len(keepers) == 1:
@@ -90,7 +97,7 @@ def without_reuse(
     elif one.kept == "outside":
         fix = _in_the_closure(values, context)
     elif one.kept == "again" and len(values) == 1:
-        fix = _detached_first(one, earlier, context)
+        fix = _detached_first(one, earlier, context) or _detached_later(one, earlier, context)
     if fix is not None:
         yield fix
 
@@ -273,20 +280,40 @@ def _each_time(one: Reused, context: ErrorContext) -> Fix | None:
 # --- a state ----------------------------------------------------------------------------------
 
 
-def _state_ends(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
-    """The state of an object is detached where its function ends."""
-    line = context.statement_at(context.history.line(values[0].keeper))
-    if line is None or any(one.times > 1 for one in values):
+def _states_end(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
+    """States of an object are detached where the function that computes them ends."""
+    groups: dict[int, list[Reused]] = {}
+    for one in values:
+        groups.setdefault(one.keeper, []).append(one)
+    lines, codes = list[Statement](), dict[str, None]()
+    for keeper, kept in groups.items():
+        line = context.statement_at(context.history.line(keeper))
+        code = None if line is None else _detached_state(line, kept)
+        if line is None or code is None:
+            return None
+        lines.append(line)
+        codes[code] = None
+    functions = [s for s in lines[0].around if isinstance(s, ast.FunctionDef)]
+    if not functions or any(functions[-1] not in line.around for line in lines):
         return None
-    functions = [s for s in line.around if isinstance(s, ast.FunctionDef)]
+    return _at_the_end(functions[-1], "\n".join(codes), lines[0])
+
+
+def _detached_state(line: Statement, values: Sequence[Reused]) -> str | None:
     kept = [t for t in targets_of(line) if isinstance(t, ast.Attribute)]
-    if not functions or len(kept) != 1 or any(s in line.around for s in loops_around(line)):
+    if len(kept) != 1 or any(one.times > 1 for one in values):
         return None
-    code = _detached(ast.unparse(kept[0]), kept[0], line, values)
-    inside = [s for s in statements_of(line.code) if functions[-1] in s.around]
+    if any(s in line.around for s in loops_around(line)):
+        return None
+    return _detached(ast.unparse(kept[0]), kept[0], line, values)
+
+
+def _at_the_end(function: ast.FunctionDef, code: str, line: Statement) -> Fix | None:
+    """Lines put where a function ends."""
+    inside = [s for s in statements_of(line.code) if function in s.around]
     returns = [s for s in inside if isinstance(s.node, ast.Return)]
-    last = next((s for s in inside if s.node is functions[-1].body[-1]), None)
-    if code is None or last is None or last.is_compound or not last.is_alone:
+    last = next((s for s in inside if s.node is function.body[-1]), None)
+    if last is None or last.is_compound or not last.is_alone:
         return None
     does = say("ends the graph here: each turn trains on its own part (truncated backpropagation)")
     if not returns:
@@ -464,10 +491,8 @@ def _detached_first(one: Reused, earlier: EarlierBackward, context: ErrorContext
     """It is detached where the earlier loss used it."""
     place = parting(one.first, one.used)
     line = None if place is None else context.statement_at(context.history.line(one.first[place]))
-    if line is None or line.is_compound:
-        return None
-    reads = [p for p in line.parts if isinstance(p, ast.Name) and p.id in _names_of(one, context)]
-    if len(reads) != 1 or not isinstance(reads[0].ctx, ast.Load):
+    read = None if line is None else _read_once(line, one, context)
+    if line is None or read is None:
         return None
     if one.turn is None and not _is_left_alone(one, earlier, context):
         return None
@@ -477,9 +502,48 @@ def _detached_first(one: Reused, earlier: EarlierBackward, context: ErrorContext
     does = say(
         "the loss of backward {} takes {} as a constant: it gives no gradient to what computed it",
         earlier.number,
-        reads[0].id,
+        read.id,
     )
-    return Rewriting(line, tuple(called(reads[0], "detach()"))).fix(does)
+    return Rewriting(line, tuple(called(read, "detach()"))).fix(does)
+
+
+def _detached_later(one: Reused, earlier: EarlierBackward, context: ErrorContext) -> Fix | None:
+    """It is detached where the later loss uses it, if optimizers have updated by then all that it
+    was computed from, and the later loss has another path to leaves."""
+    leaves, updated = _leaves_and_updated(one, earlier, context)
+    if one.turn is not None or not leaves or not leaves <= updated:
+        return None
+    place = parting(one.used, one.first)
+    line = None if place is None else context.statement_at(context.history.line(one.used[place]))
+    read = None if line is None else _read_once(line, one, context)
+    if line is None or read is None or not _has_own_leaves(one, leaves, context):
+        return None
+    does = say(
+        "this loss takes {} as a constant: backward {} has given its gradient to what computed it",
+        read.id,
+        earlier.number,
+    )
+    return Rewriting(line, tuple(called(read, "detach()"))).fix(does)
+
+
+def _has_own_leaves(one: Reused, leaves: set[str], context: ErrorContext) -> bool:
+    """Whether the loss reaches leaves without a value, and they are none of those behind it."""
+    own = reachable(root_nodes(context), context)
+    without = {one.node.id}
+    keys = reachability.reachable(
+        [r for r in root_nodes(context) if r not in without],
+        lambda k: [n for n in reachability.entries(own.get(k)) if n not in without],
+    )
+    others = {row.variable for k in keys if (row := own.get(k)) is not None and row.variable}
+    return bool(others) and not others & leaves
+
+
+def _read_once(line: Statement, one: Reused, context: ErrorContext) -> ast.Name | None:
+    """Where a line reads a value, if it does so at one place."""
+    if line.is_compound:
+        return None
+    reads = [p for p in line.parts if isinstance(p, ast.Name) and p.id in _names_of(one, context)]
+    return reads[0] if len(reads) == 1 and isinstance(reads[0].ctx, ast.Load) else None
 
 
 def _names_of(one: Reused, context: ErrorContext) -> set[str]:
@@ -493,6 +557,15 @@ def _names_of(one: Reused, context: ErrorContext) -> set[str]:
 def _is_left_alone(one: Reused, earlier: EarlierBackward, context: ErrorContext) -> bool:
     """Whether optimizers ran after the earlier backward, and none updated what the value was
     computed from."""
+    leaves, updated = _leaves_and_updated(one, earlier, context)
+    return bool(leaves) and bool(updated) and not leaves & updated
+
+
+def _leaves_and_updated(
+    one: Reused, earlier: EarlierBackward, context: ErrorContext
+) -> tuple[set[str], set[str]]:
+    """The leaves that a value was computed from, and what optimizers have updated since the
+    earlier backward."""
     history, step = context.history, context.step
     leaves = {row.variable for k in reachability.reachable(
         [one.node.id], lambda k: reachability.entries(history.node(k, step)))
@@ -500,4 +573,4 @@ def _is_left_alone(one: Reused, earlier: EarlierBackward, context: ErrorContext)
     updated = {
         key for _, e in history.events(OptimizerStepped, step, earlier.since) for key in e.updated
     }
-    return bool(leaves) and bool(updated) and not leaves & updated
+    return leaves, updated

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import Final
 
+from gradviz.analysis.code.grad_switches import function_of, names_of_switches
 from gradviz.analysis.code.statements import Statement, last_name
 
 _ON: Final = {
@@ -14,27 +14,23 @@ _ON: Final = {
     "inference_mode": "with torch.inference_mode(False): ",
 }
 """What switches recording on again, by what switches it off."""
-SWITCHES: Final = tuple(_ON)
-"""Functions of torch that switch recording off, or may do so."""
+CHECKPOINTS: Final = ("checkpoint", "checkpoint_sequential")
+"""Functions of torch that call other code without recording it, to run it again in backward."""
 _OFF_IF: Final = {"set_grad_enabled": False, "inference_mode": True}
 """The argument with which nothing is recorded."""
 
 
 def mode_around(statement: Statement) -> str:
     """What switches recording on again, in a block or function that has switched it off."""
-    found = (_ON.get(name) for outer in reversed(statement.around) for name in _names(outer))
+    blocks = reversed(statement.around)
+    found = (_ON.get(name) for outer in blocks for name in names_of_switches(outer))
     return next(filter(None, found), "")
-
-
-def is_switched_off(outer: ast.stmt) -> bool:
-    """Whether a block, or the decorator of a function, may switch recording off."""
-    return any(name in _ON for name in _names(outer))
 
 
 def switch_in(outer: ast.stmt) -> ast.expr | None:
     """What switches recording off in the head of a block."""
     items = (item.context_expr for item in getattr(outer, "items", ()))
-    return next((one for one in items if last_name(_function(one)) in _ON), None)
+    return next((one for one in items if last_name(function_of(one)) in _ON), None)
 
 
 def condition_of(switch: ast.expr) -> tuple[str, bool] | None:
@@ -51,7 +47,7 @@ def condition_of(switch: ast.expr) -> tuple[str, bool] | None:
 def is_reentrant(call: ast.expr) -> bool:
     """Whether a call of ``checkpoint`` may be a reentrant one, which records only for inputs that
     require grad."""
-    if not isinstance(call, ast.Call) or last_name(call.func) != "checkpoint":
+    if not isinstance(call, ast.Call) or last_name(call.func) not in CHECKPOINTS:
         return False
     given = next((one.value for one in call.keywords if one.arg == "use_reentrant"), None)
     return not (isinstance(given, ast.Constant) and given.value is False)
@@ -61,13 +57,3 @@ def without_record(text: str) -> str:
     """Code in a block in which nothing is recorded."""
     inside = "\n".join(f"    {line}" for line in text.split("\n"))
     return f"with torch.no_grad():\n{inside}"
-
-
-def _names(outer: ast.stmt) -> Iterator[str]:
-    calls = [item.context_expr for item in getattr(outer, "items", ())]
-    calls += getattr(outer, "decorator_list", [])
-    return (last_name(_function(c)) for c in calls)
-
-
-def _function(call: ast.expr) -> ast.expr:
-    return call.func if isinstance(call, ast.Call) else call

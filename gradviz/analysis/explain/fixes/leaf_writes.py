@@ -176,12 +176,12 @@ def _is_updated(found: LeafWrite) -> bool:
 
 def _is_handed_on(name: str, statement: Statement) -> bool:
     """Whether a later line computes something from a variable, or returns it."""
-    later = [s for s in statements_of(statement.code) if s.line > statement.line]
+    later = [s for s in statements_of(statement.code) if s.place > statement.place]
     around = {id(s) for s in statement.around if isinstance(s, (ast.For, ast.While))}
     turns = [
         s
         for s in statements_of(statement.code)
-        if s.line < statement.line and around & {id(outer) for outer in s.around}
+        if s.place < statement.place and around & {id(outer) for outer in s.around}
     ]
     return any(
         isinstance(one.node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return))
@@ -218,12 +218,12 @@ def _is_loop_variable(found: LeafWrite) -> bool:
 
 def _value_learns(found: LeafWrite) -> bool:
     """Whether anything but the written tensor that goes in requires grad."""
-    return any(_requires_grad(key, found.context) for key in found.refused.reads[1:])
+    return any(requires_grad(key, found.context) for key in found.refused.reads[1:])
 
 
 def _learns_from_others(found: LeafWrite) -> bool:
     """Whether what goes in is computed from another leaf than the written one."""
-    keys = [key for key in found.refused.reads[1:] if _requires_grad(key, found.context)]
+    keys = [key for key in found.refused.reads[1:] if requires_grad(key, found.context)]
     base = None if found.base is None else found.base.id
     history, seen = found.context.history, set[str]()
     while keys:
@@ -238,7 +238,8 @@ def _learns_from_others(found: LeafWrite) -> bool:
     return False
 
 
-def _requires_grad(key: str, context: ErrorContext) -> bool:
+def requires_grad(key: str, context: ErrorContext) -> bool:
+    """Whether a tensor that went into a call requires grad."""
     info = context.history.tensor(key, context.step)
     if info is not None:
         return info.requires_grad

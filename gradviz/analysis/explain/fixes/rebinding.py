@@ -123,10 +123,10 @@ def _is_read_after(name: str, statement: Statement) -> bool:
     every = statements_of(statement.code)
     own = _functions(statement)
     inside = [s for s in every if _functions(s) == own]
-    later = [s for s in inside if s.line > statement.line]
+    later = [s for s in inside if s.place > statement.place]
     loops = {id(loop) for loop in loops_around(statement)}
     turn = [s for s in inside if loops & {id(outer) for outer in s.around} or id(s.node) in loops]
-    turn = [s for s in turn if s.line <= statement.line]
+    turn = [s for s in turn if s.place <= statement.place]
     return _is_read_in(name, later) or (bool(loops) and _is_read_in(name, turn))
 
 

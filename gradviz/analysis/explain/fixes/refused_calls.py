@@ -5,21 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from math import prod
+from typing import Final
 
 from gradviz.analysis.code.statements import (
+    Span,
     Statement,
     TextChange,
+    behind,
     calls_in,
     end_of,
     is_expression,
     is_named,
     last_name,
+    names_bound,
     start_of,
     statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, called_root
 from gradviz.analysis.explain.errors.operands import GivenOperand, given
+from gradviz.analysis.explain.fixes.refused_methods import detached_in_loop, is_loop_variable
 from gradviz.analysis.explain.fixes.rewriting import (
     Rewriting,
     before,
@@ -30,6 +35,8 @@ from gradviz.analysis.explain.fixes.rewriting import (
 from gradviz.analysis.explain.fixes.stay_on_graph import require_grad
 from gradviz.model.explanation import CodeLine, Fix
 from gradviz.model.sentence import Sentence, say
+
+_EDGE: Final = "get_gradient_edge"
 
 
 def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Fix]:
@@ -50,10 +57,15 @@ def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Fix]:
         yield ones.fix(say("starts with gradient 1 for every element"))
 
 
-def bound_name(context: ErrorContext) -> str | None:
-    """The variable that the line would have bound."""
+def asked_name(context: ErrorContext) -> str | None:
+    """The variable that a line would have bound to a tensor that requires grad."""
     node = None if context.statement is None else context.statement.node
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+    value = node.value if isinstance(node, ast.Assign) else None
+    asks = isinstance(value, ast.Call) and (
+        last_name(value.func) in ("Parameter", "requires_grad_")
+        or any(one.arg == "requires_grad" for one in value.keywords)
+    )
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and asks:
         return node.targets[0].id
     return None
 
@@ -67,6 +79,42 @@ def of_integers(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     found = _rewritten_to_float(name, context)
     if found is not None:
         yield found.fix(say("a floating point tensor can require grad"))
+
+
+def of_ids(context: ErrorContext) -> Iterator[Fix]:
+    """No flag: what ids select has the gradient."""
+    statement = context.statement
+    if statement is None or statement.is_compound:
+        return
+    does = say("ids need no gradient; the rows that they select get one")
+    calls = [one for one in statement.parts if isinstance(one, ast.Call)]
+    flagged = [c for c in calls if any(k.arg == "requires_grad" for k in c.keywords)]
+    asked = calls_in(statement, "requires_grad_")
+    if len(flagged) == 1 and not asked:
+        changed = with_keyword(statement, flagged[0], "requires_grad", "False")
+        if changed is not None:
+            yield changed.fix(does)
+    elif len(asked) == 1 and statement.node is not None:
+        call = asked[0]
+        assert isinstance(call.func, ast.Attribute)
+        if isinstance(statement.node, ast.Expr) and statement.node.value is call:
+            yield from _removed(statement, does)
+        else:
+            end = behind(call.func.value, call, statement)
+            yield Rewriting(statement, ((Span(end, end_of(call)), ""),)).fix(does)
+    elif isinstance(statement.node, ast.Assign) and _is_flag(statement.node.targets[0]):
+        yield from _removed(statement, does)
+
+
+def _is_flag(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+
+
+def _removed(statement: Statement, does: Sentence) -> Iterator[Fix]:
+    """The block without the line, if it has others."""
+    outer = statement.around[-1] if statement.around else None
+    if statement.is_alone and (outer is None or getattr(outer, "body", None) != [statement.node]):
+        yield Fix(does, "", "instead", statement.at)
 
 
 def _rewritten_to_float(name: str | None, context: ErrorContext) -> Rewriting | None:
@@ -130,6 +178,11 @@ def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     line, call = site.statement.node, site.call_of("requires_grad_")
     is_whole = isinstance(line, ast.Expr) and line.value is call
     is_whole |= isinstance(line, ast.Assign) and line.targets == [site.node]
+    owner = call.func if call is not None else site.node
+    typed = owner.value if isinstance(owner, ast.Attribute) else None
+    if typed is not None and is_loop_variable(site.statement, ast.unparse(typed)):
+        yield from detached_in_loop(site, typed, context)
+        return
     if is_whole:
         change: TextChange = (line, f"{name} = {name}.detach()")
     elif call is not None:
@@ -139,39 +192,6 @@ def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     term = next((one.words for one in given(context)), Sentence(name))
     does = say("detaches {} from its graph; the operation that made it stays recorded", term)
     yield Rewriting(site.statement, (change,)).fix(does)
-
-
-def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> Iterator[Fix]:
-    """``detach()`` before it becomes an array."""
-    site = context.site
-    if site is None:
-        return
-    statement = site.statement
-    line, does = (
-        statement.at,
-        say("the array shares its memory; autograd does not detect writes to it"),
-    )
-    method = "detach().cpu()" if is_on_device else "detach()"
-    if is_on_device:
-        does = say("makes a copy in host memory, outside the graph")
-    call = site.call_of("numpy")
-    if call is not None and isinstance(call.func, ast.Attribute):
-        yield Fix(does, statement.edited(called_before(call, method)), "instead", line)
-        forced = with_keyword(statement, call, "force", "True")
-        if forced is not None:
-            yield forced.fix(say("detaches, and copies to host memory if needed"))
-        return
-    reads = [
-        part
-        for part in ast.walk(site.node)
-        if isinstance(part, ast.expr)
-        and isinstance(getattr(part, "ctx", None), ast.Load)
-        and found.name is not None
-        and is_named(part, found.name)
-    ]
-    if reads:
-        code = statement.edited([(end_of(part), f".{method}") for part in reads])
-        yield Fix(does, code, "instead", line)
 
 
 def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Fix]:
@@ -203,7 +223,7 @@ def of_gradient(
     if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
         return
     statement, call, is_method = found.statement, found.call, found.is_method
-    text = statement.segment(found.root)
+    text = _tensor_of(found.root, statement)
     keywords = {k.arg: k.value for k in call.keywords}
     places = [keywords.get(name) for name in ("gradient", "grad_outputs", "grad_tensors")]
     place = 0 if is_method else 2 if last_name(call.func) == "grad" else 1
@@ -224,6 +244,18 @@ def of_gradient(
             yield Fix(say("passes the same values for every row"), code, "instead", statement.at)
     code = statement.edited([(given, f"torch.ones_like({text})")])
     yield Fix(say("starts with gradient 1 for every element"), code, "instead", statement.at)
+
+
+def _tensor_of(root: ast.expr, statement: Statement) -> str:
+    """The root as it is typed; for a gradient edge the tensor that it was made of."""
+    edges = [root] if isinstance(root, ast.Call) else []
+    for one in statements_of(statement.code):
+        if one.place < statement.place and ast.unparse(root) in names_bound(one):
+            edges = calls_in(one, _EDGE)[:1]
+    for edge in edges:
+        if last_name(edge.func) == _EDGE and len(edge.args) == 1:
+            return ast.unparse(edge.args[0])
+    return statement.segment(root)
 
 
 def of_unused(context: ErrorContext) -> Iterator[Fix]:

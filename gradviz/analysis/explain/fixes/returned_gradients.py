@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gradviz.analysis.code.statements import Span, Statement, TextChange, end_of, start_of
+from gradviz.analysis.code.statements import (
+    Span,
+    Statement,
+    TextChange,
+    end_of,
+    start_of,
+    statements_of,
+)
 from gradviz.analysis.explain.fixes.rewriting import called
 from gradviz.model.explanation import Fix
+from gradviz.model.recording import Code
 from gradviz.model.sentence import Sentence, say
 
 _TRANSPOSES: Final = ("t", "T", "mT")
+
+
+def returns_of(codes: Iterable[Code], name: str) -> list[Statement]:
+    """Each ``return`` of the backward of a custom Function, by the name of its class."""
+    return [
+        statement
+        for code in codes
+        for statement in statements_of(code)
+        if isinstance(statement.node, ast.Return) and _is_inside(statement, code, name)
+    ]
+
+
+def _is_inside(statement: Statement, code: Code, name: str) -> bool:
+    around = statement.around
+    places = [n for n, one in enumerate(around) if isinstance(one, ast.FunctionDef)]
+    if not places or getattr(around[places[-1]], "name", "") != "backward":
+        return False
+    outer = around[places[-1] - 1] if places[-1] else None
+    if isinstance(outer, ast.ClassDef):
+        return outer.name == name
+    return is_backward_of(code, name) or code.name.rpartition(": ")[2] == "backward"
+
+
+def is_backward_of(code: Code, name: str) -> bool:
+    """Whether a text is that of the backward of a class alone."""
+    return f".{code.name.rpartition(': ')[2]}".endswith(f".{name}.backward")
 
 
 def entries_of(returned: Statement) -> list[ast.expr]:
@@ -23,7 +57,7 @@ def entries_of(returned: Statement) -> list[ast.expr]:
 
 
 def of_number(
-    returned: Statement, owed: int, given: int, needed: tuple[bool, ...]
+    returned: Statement, owed: int, given: int, needed: tuple[bool, ...], may_vary: bool
 ) -> Iterator[Fix]:
     """One gradient per argument of forward, and ``None`` for those that need none.
 
@@ -32,6 +66,7 @@ def of_number(
         owed: The number of arguments.
         given: The number of gradients.
         needed: Which arguments need one.
+        may_vary: Whether other calls may give forward as many arguments as there are gradients.
     """
     entries = entries_of(returned)
     if len(needed) != owed or len(entries) != given:
@@ -40,6 +75,9 @@ def of_number(
     if any(isinstance(one, ast.Starred) for one in entries):
         return
     is_grad = [not (isinstance(one, ast.Constant) and one.value is None) for one in entries]
+    if owed < given and may_vary and all(is_grad[n] for n in range(owed) if needed[n]):
+        yield from _of_this_call(returned, texts)
+        return
     kept = iter([text for text, is_one in zip(texts, is_grad, strict=True) if is_one])
     if is_grad[:owed] == list(needed)[:given]:
         new = [*texts[:owed], *["None"] * (owed - given)]  # the places are right
@@ -56,6 +94,36 @@ def of_number(
         does = say("returns one gradient per argument of forward")
     code = returned.edited([_all(entries, ", ".join(new))])
     yield Fix(does, code, "instead", returned.at)
+
+
+def _of_this_call(returned: Statement, texts: list[str]) -> Iterator[Fix]:
+    """A gradient for each argument that the call gave to forward, which has defaults for others;
+    other calls may give them all."""
+    functions = [one for one in returned.around if isinstance(one, ast.FunctionDef)]
+    names = [one.arg for one in functions[-1].args.args] if functions else []
+    if names:
+        new = f"({', '.join(texts)})[:len({names[0]}.needs_input_grad)]"
+        does = say("returns one gradient per argument that the call gave to forward")
+        code = returned.edited([_all(entries_of(returned), new)])
+        yield Fix(does, code, "instead", returned.at)
+
+
+def of_list(returned: Statement, owed: int) -> Iterator[Fix]:
+    """A tuple in place of a list with one gradient per argument."""
+    value = entries_of(returned)
+    if len(value) == 1 and isinstance(value[0], ast.List) and len(value[0].elts) == owed > 1:
+        new = ", ".join(returned.segment(one) for one in value[0].elts)
+        does = say("returns a tuple; a list counts as one gradient")
+        yield Fix(does, returned.edited([(value[0], new)]), "instead", returned.at)
+
+
+def of_array(returned: Statement) -> Iterator[Fix]:
+    """A tensor in place of the only gradient, which is an array."""
+    value = entries_of(returned)
+    if len(value) == 1 and not isinstance(value[0], (ast.List, ast.Starred)):
+        new = f"torch.from_numpy({returned.segment(value[0])})"
+        does = say("returns the array as a tensor")
+        yield Fix(does, returned.edited([(value[0], new)]), "instead", returned.at)
 
 
 def without(returned: Statement, place: int) -> Iterator[Fix]:

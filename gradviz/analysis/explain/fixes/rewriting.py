@@ -37,7 +37,8 @@ class Rewriting:
     def fix(self, does: Sentence) -> Fix:
         """The change as a fix; code that only precedes the line becomes a fix "before" it."""
         at, start = self.statement.at, start_of(self.statement.node)
-        if all(place == start and new.endswith("\n") for place, new in self.changes):
+        is_before = all(place == start and new.endswith("\n") for place, new in self.changes)
+        if is_before and not self.statement.shares_lines:
             code = "".join(new for _, new in self.changes).rstrip("\n")
             return Fix(does, code, "before", at)
         return Fix(does, _without_self(self.statement.edited(self.changes)), "instead", at)
@@ -121,6 +122,6 @@ def before(statement: Statement, code: str) -> TextChange | None:
     node = statement.node
     if isinstance(node, (ast.While, ast.FunctionDef, ast.ClassDef)):
         return None
-    if statement.is_first:
+    if statement.is_first and (statement.is_compound or not statement.shares_lines):
         return start_of(node), f"{code}\n"
     return None if statement.is_compound else (start_of(node), f"{code}; ")

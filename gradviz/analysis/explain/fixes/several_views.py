@@ -11,6 +11,7 @@ from gradviz.analysis.code.statements import (
     Statement,
     is_named,
     is_read_later,
+    last_name,
     names_bound,
     statements_of,
 )
@@ -29,18 +30,37 @@ def one_at_a_time(
     for outer in reversed(statement.around):
         if not isinstance(outer, ast.For) or ast.unparse(outer.target) != written:
             continue
-        if source is None or ast.unparse(outer.iter) not in (
-            source,
-            f"{source}.unbind()",
-            f"{source}.unbind(0)",
-        ):
+        views = None if source is None else _one_by_one(outer.iter, source)
+        if source is None or views is None:
             return None
         head = Statement(statement.code, outer, ())
-        code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
+        code = head.edited([(outer.iter, views)])
         term = named(source, context).words
         does = say("makes one view of {0} at a time; the write changes {0} too", term)
         return Fix(does, code, "instead", head.at)
     return None
+
+
+def _one_by_one(views: ast.expr, source: str) -> str | None:
+    """Single views of a tensor in place of those that iteration or ``unbind`` makes at once."""
+    if ast.unparse(views) == source:
+        return f"({source}[i] for i in range(len({source})))"
+    if not isinstance(views, ast.Call) or last_name(views.func) != "unbind":
+        return None
+    func = views.func
+    is_method = isinstance(func, ast.Attribute) and ast.unparse(func.value) == source
+    given = [*views.args, *(k.value for k in views.keywords if k.arg == "dim")]
+    if not is_method and (not given or ast.unparse(given.pop(0)) != source):
+        return None
+    if len(given) > 1 or len(views.keywords) > 1:
+        return None
+    dim = ast.unparse(given[0]) if given else "0"
+    if dim == "0":
+        return f"({source}[i] for i in range(len({source})))"
+    is_number = dim.lstrip("-").isdigit()
+    return (
+        f"({source}.select({dim}, i) for i in range({source}.shape[{dim}]))" if is_number else None
+    )
 
 
 def all_out_of_place(written: str | None, source: str | None, statement: Statement) -> Fix | None:

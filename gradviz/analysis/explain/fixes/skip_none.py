@@ -31,6 +31,16 @@ def over_parameters(statement: Statement | None) -> Iterator[tuple[ast.Attribute
             yield read, ast.unparse(function.value)
 
 
+def over_list(statement: Statement | None) -> Iterator[tuple[ast.Attribute, str]]:
+    """Each ``.grad`` of the variable of a comprehension over a list, with the list as it is
+    typed."""
+    for read, whole in _in_comprehensions(statement):
+        given, target = whole.generators[0].iter, whole.generators[0].target
+        is_it = ast.unparse(target) == ast.unparse(read.value)
+        if is_it and isinstance(given, (ast.Name, ast.Attribute)):
+            yield read, ast.unparse(given)
+
+
 def is_of_loop(read: ast.Attribute, statement: Statement | None) -> bool:
     """Whether a ``.grad`` is that of a variable of a loop or comprehension."""
     if not isinstance(read.value, ast.Name) or statement is None:

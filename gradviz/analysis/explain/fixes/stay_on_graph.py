@@ -19,29 +19,42 @@ from gradviz.analysis.code.statements import (
     loops_around,
     names_bound,
     names_read,
+    span_of,
     start_of,
     statement_of,
+    statements_of,
 )
 from gradviz.analysis.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.fixes import keep_leaf
+from gradviz.analysis.explain.fixes.frozen_parameters import given_to_optimizer
 from gradviz.analysis.explain.fixes.grad_modes import (
+    CHECKPOINTS,
     condition_of,
     is_reentrant,
     switch_in,
 )
+from gradviz.analysis.explain.fixes.recorded_lines import recorded_lines
 from gradviz.analysis.explain.fixes.rewriting import (
     Rewriting,
     together,
     with_keyword,
 )
+from gradviz.analysis.explain.fixes.to_numpy import in_torch
 from gradviz.analysis.explain.switched_off import switch_of
-from gradviz.model.events import Write
+from gradviz.model.events import Operation, Write
 from gradviz.model.explanation import CodeLine, Fix
+from gradviz.model.history import ALIASES
 from gradviz.model.sentence import Sentence, say
 
 _LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
 
 
+_IN_TORCH: Final = frozenset(
+    {"sqrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sin", "cos", "tan", "asin", "acos"}
+    | {"atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"}
+)
+"""Functions of ``math`` that are functions of torch with the same name and meaning."""
 _LEFT: Final = ("left torch", "detach", ".data")
 _AT_THE_LINE: Final = (*_LEFT, "no_grad", "inference mode", "requires_grad")
 """Reasons for which a line is changed as a whole."""
@@ -54,9 +67,12 @@ def fixes_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Fix]:
         cuts: All that a root was cut off by: those of one line are mended together.
         context: The error.
     """
+    block = _block_around(cuts, context)
+    if block is not None:
+        fix = recorded_lines(*block, context)
+        yield from () if fix is None else (fix,)
+        return
     for cut in cuts:
-        if block_of(cuts, context) is not None:
-            return  # which of the lines is meant to be recorded, only the author knows
         if cut.reason == "create_graph":
             fix = _with_graph(cut, context)
         elif cut.reason not in _AT_THE_LINE:
@@ -81,8 +97,23 @@ def _at_line(
             context,
         )
     if cut.reason == "requires_grad":
-        return _switch_on(statement)
+        if any(_is_given_values(key, cut.step, context) for key in cut.tensors):
+            return None  # what they were computed from is to learn, not the tensor itself
+        return given_to_optimizer(cuts, context) or _switch_on(statement)
     return _record(cut, context)
+
+
+def _is_given_values(key: str, since: int, context: ErrorContext) -> bool:
+    """Whether a line put values that require grad into the memory of a tensor without a graph:
+    ``layer.weight.data = weight.data``."""
+    name, history = context.name(key), context.history
+    for step, write in history.events(Write, context.step):
+        if step < since or not (key in write.tensors or (name is not None and write.name == name)):
+            continue
+        calls = history.events(Operation, step + 1, step)
+        if any(call.name in ALIASES and call.required for _, call in calls):
+            return True
+    return False
 
 
 def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Fix | None:
@@ -98,8 +129,9 @@ def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> F
     """Take out the calls of a line that lead out of the graph, and those that lead into torch
     again."""
     wrapped = [context.statement_at(cut.wrapped) for cut in cuts]
-    between = [context.statement_at(line) for cut in cuts for line in cut.through]
-    found = (*wrapped, *between)
+    of_values = (cut for cut in cuts if cut.arrived is None or cut.arrived.name in FROM_VALUES)
+    values = [context.statement_at(cut.wrapped) for cut in of_values]
+    found = (*wrapped, *_passing_on(cuts, statement, context))
     others = {one.line: one for one in found if one is not None and one is not statement}
     involved = [statement, *(others[line] for line in sorted(others))]
     if any(_is_written_later(cut, context) for cut in cuts) or _is_carried(statement, context):
@@ -109,24 +141,48 @@ def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> F
     is_mixed = any(cut.call == "tolist" for cut in cuts) and any(
         calls_in(one, "append", "extend") for one in involved
     )
-    if is_mixed or any(_uses_numpy(one) for one in involved):
+    made = {name for one in involved for name in _names_changed(one)}
+    arrays = [in_torch(one, made) for one in involved]
+    if is_mixed or any(one is None for one in arrays):
         return None
     of_list, is_value = any(c.of_list for c in cuts), any(c.wrapped is None for c in cuts)
     changes: list[Rewriting] = []
-    for one in involved:
+    for one, numpy in zip(involved, arrays, strict=True):
         if one is statement:
             spans = _leaving_spans(one, cuts, context)
         else:
             spans = _following_spans(one, involved)
         if spans is None:
             return None
+        known = {span_of(at) for at, _ in spans}
+        spans = [*spans, *(change for change in numpy or () if span_of(change[0]) not in known)]
         if one is not statement or is_value or one in wrapped:
-            spans = [*spans, *_wrapping_spans(one, involved, of_list)]
+            wrapping = _wrapping_spans(one, involved, of_list, spans)
+            if one in values and not wrapping and calls_in(one, *FROM_VALUES):
+                return None  # which of them has the value is not known
+            spans = [*spans, *wrapping]
         if one is statement and not spans:
             return None
         if spans:
             changes.append(Rewriting(one, tuple(spans)))
     return together(say("keeps the value in torch, and in the graph"), changes)
+
+
+def _passing_on(
+    cuts: Sequence[Cut], statement: Statement, context: ErrorContext
+) -> Iterator[Statement]:
+    """Lines that passed on what a line took out of torch, without those between that read none of
+    it: of other functions all, as they have names of their own."""
+    for cut in cuts:
+        made = set(_names_changed(statement))
+        for line in reversed(cut.through):
+            one = context.statement_at(line)
+            if one is None:
+                continue
+            is_other = one.code != statement.code or isinstance(one.node, ast.Return)
+            if is_other or made.intersection(names_read(one.node)):
+                made.update(_names_changed(one))
+                yield one
 
 
 def _has_callers(statement: Statement, context: ErrorContext) -> bool:
@@ -173,17 +229,32 @@ def _leaving_spans(
     ``None`` if it is not known which they are.
     """
     found: dict[ast.AST, None] = {}
+    replaced: list[TextChange] = []
     for cut in cuts:
         site = site_of(context.history, cut.place, cut.event)
         if site is None:
             return None
+        if (function := _of_math(site.node)) is not None:
+            replaced.append((function, f"torch.{function.attr}"))
+            continue
         around = [part for part in statement.parts if (left := _left(part)) and site.is_in(left)]
         if _left(site.node) is not None:
             around.append(site.node)
         elif site.call_of(*FROM_VALUES) is None:
             return None
         found |= dict.fromkeys(around)
-    return _taken_out(list(found), statement)
+    return [*replaced, *_taken_out(list(found), statement)]
+
+
+def _of_math(node: ast.AST) -> ast.Attribute | None:
+    """The function of a call such as ``math.sqrt(x)``, which torch has for tensors."""
+    function = node.func if isinstance(node, ast.Call) else None
+    is_of_math = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+    if not is_of_math or not isinstance(function, ast.Attribute):
+        return None
+    is_same = ast.unparse(function.value) == "math" and function.attr in _IN_TORCH
+    is_alone = isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords
+    return function if is_same and is_alone else None
 
 
 def _following_spans(statement: Statement, involved: Sequence[Statement]) -> list[TextChange]:
@@ -236,10 +307,19 @@ def _taken_out(parts: Sequence[ast.AST], statement: Statement) -> list[TextChang
 
 
 def _wrapping_spans(
-    statement: Statement, involved: Sequence[Statement], of_list: bool
+    statement: Statement, involved: Sequence[Statement], of_list: bool, inside: list[TextChange]
 ) -> list[TextChange]:
-    """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
+    """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains. What is
+    changed in the line already is in it."""
     calls = [c for c in calls_in(statement, *FROM_VALUES, "Variable") if c.args]
+    if inside:
+        calls = [
+            c for c in calls if any(start_of(c) <= start_of(at) < end_of(c) for at, _ in inside)
+        ]
+    elif len(calls) > 1:
+        others = [one for one in involved if one is not statement]
+        made = {name for one in others for name in _names_changed(one)}
+        calls = [c for c in calls if made.intersection(names_read(c.args[0]))]
     if len(calls) != 1:
         return []
     call = calls[0]
@@ -263,15 +343,14 @@ def _unwrapped(call: ast.Call, statement: Statement) -> list[TextChange]:
     ]
 
 
-def _uses_numpy(statement: Statement) -> bool:
-    return any(isinstance(p, ast.Name) and p.id in ("np", "numpy") for p in statement.parts)
-
-
 def _record(cut: Cut, context: ErrorContext) -> Fix | None:
     """Switch recording on again where it was switched off."""
     switch = switch_of(cut, context)
+    line = context.statement_at(cut.at)
     if switch is None:
         return None
+    if line is not None and keep_leaf.is_update(line):
+        return keep_leaf.new_leaves(line)  # a recorded update would make results of the leaves
     if switch.is_decorator:
         decorated = [one for one in switch.statement.around if getattr(one, "decorator_list", ())]
         if any(map(_writes_inside, decorated[-1:])):
@@ -282,6 +361,19 @@ def _record(cut: Cut, context: ErrorContext) -> Fix | None:
     if isinstance(switch.statement.node, ast.With):
         return _record_block(switch.statement, switch.statement.node, cut, context)
     return _mode_on(switch.statement)
+
+
+def _block_around(cuts: Sequence[Cut], context: ErrorContext) -> tuple[ast.With, ast.expr] | None:
+    """The block of several lines that made all cuts, and what switches recording off in it."""
+    switches = [switch_of(cut, context) for cut in cuts]
+    nodes = [None if one is None or one.is_decorator else one.statement.node for one in switches]
+    block = nodes[0] if nodes else None
+    if not isinstance(block, ast.With) or any(one is not block for one in nodes):
+        return None
+    call = switch_in(block)
+    if call is None or condition_of(call) is not None or len(block.body) < 2:
+        return None
+    return None if _writes_inside(block) else (block, call)
 
 
 def _record_block(head: Statement, block: ast.With, cut: Cut, context: ErrorContext) -> Fix | None:
@@ -311,12 +403,12 @@ def _without_reentrance(context: ErrorContext) -> Fix | None:
     lines: dict[tuple[str, int | None], Statement] = {}
     for step in range(1, context.step):
         statement = statement_of(context.history, step)
-        if statement is not None and any(map(is_reentrant, calls_in(statement, "checkpoint"))):
+        if statement is not None and any(map(is_reentrant, calls_in(statement, *CHECKPOINTS))):
             lines.setdefault((statement.code.name, statement.line), statement)
     changes = [
         found
         for statement in lines.values()
-        for call in calls_in(statement, "checkpoint")[:1]
+        for call in calls_in(statement, *CHECKPOINTS)[:1]
         if (found := with_keyword(statement, call, "use_reentrant", "False")) is not None
     ]
     does = say("records inside the checkpoint, whether or not its input requires grad")
@@ -334,21 +426,6 @@ def _recorded_line(statement: Statement, block: ast.With) -> Fix | None:
     inside = "\n".join(f"    {line}" for line in statement.text.split("\n"))
     does = say("lets autograd record this line")
     return Fix(does, f"with torch.enable_grad():\n{inside}", "instead", statement.at)
-
-
-def block_of(cuts: Sequence[Cut], context: ErrorContext) -> Statement | None:
-    """The ``with`` block that switched recording off for several lines at which the graph ends."""
-    heads: dict[ast.stmt, set[int]] = {}
-    for cut in cuts:
-        statement = context.statement_at(cut.at)
-        for outer in () if statement is None else statement.around:
-            call = switch_in(outer) if isinstance(outer, ast.With) else None
-            is_meant = call is not None and condition_of(call) is None
-            if is_meant and statement is not None:
-                heads.setdefault(outer, set()).add(statement.line)
-                code = statement.code
-    found = [head for head, lines in heads.items() if len(lines) > 1]
-    return Statement(code, found[0], ()) if found else None
 
 
 def _mode_on(statement: Statement) -> Fix | None:
@@ -390,11 +467,25 @@ def _switch_on(statement: Statement) -> Fix | None:
 
 
 def _with_graph(cut: Cut, context: ErrorContext) -> Fix | None:
-    """``create_graph=True`` for a gradient that is differentiated again."""
+    """``create_graph=True`` for a gradient that is differentiated again, and for what is computed
+    of it in the line that raised, if that may be differentiated too."""
     site = site_of(context.history, cut.step, cut.event)
     call = None if site is None else site.call_of("grad")
     if site is None or call is None:
         return None
-    found = with_keyword(site.statement, call, "create_graph", "True")
+    found = [with_keyword(site.statement, call, "create_graph", "True")]
+    again = context.statement
+    if again is not None and again.node is not site.statement.node and _may_go_on(again):
+        calls = calls_in(again, "grad")
+        is_open = len(calls) == 1 and not any(k.arg == "create_graph" for k in calls[0].keywords)
+        found += [with_keyword(again, calls[0], "create_graph", "True")] if is_open else []
     does = say("records how the gradient is computed, so that it can be differentiated too")
-    return None if found is None else found.fix(does)
+    return together(does, found)
+
+
+def _may_go_on(statement: Statement) -> bool:
+    """Whether a line is in a function, or a later one runs backward."""
+    if any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) for one in statement.around):
+        return True
+    later = (one for one in statements_of(statement.code) if one.line > statement.line)
+    return any(calls_in(one, "backward", "grad") for one in later)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 from gradviz.analysis.code.sites import Site, site_of
@@ -24,6 +25,7 @@ _LOSS_NAMES: Final = (
 """Losses that broadcast; others raise an error."""
 _LOSSES: Final = frozenset(_LOSS_NAMES.split())
 _DIFFERENCES: Final = frozenset({"sub", "subtract", "__sub__"})
+_PRODUCTS: Final = frozenset({"mul", "multiply", "__mul__"})
 _COLUMNS: Final = frozenset({"unsqueeze", "__getitem__", "view", "reshape", "unflatten", "expand"})
 """Operations that make a column of a vector, for pairs that are wanted."""
 _FLAT: Final = frozenset({"squeeze", "flatten", "ravel", "view", "reshape"})
@@ -69,37 +71,59 @@ def broadcasts(history: History) -> Iterator[Broadcast]:
     for place, run in history.runs:
         ran.setdefault(run.node, place)
     for place, event in history.told(Operation):
-        if event.node not in ran:
-            continue
         column = _column(event)
-        if (
-            column is None
-            or not _is_loss(event, history)
-            or _is_wanted(event, column, place, history)
-        ):
+        if column is None or _is_wanted(event, column, place, history):
             continue
-        yield _finding(BroadcastPairs(place, event, column, ran[event.node]), history)
+        user = (place, event) if event.recorded else _weighted_with(event, history)
+        if user is None or user[1].node not in ran or not _is_loss(user[1], user[0], history):
+            continue
+        yield _finding(BroadcastPairs(place, event, column, ran[user[1].node or ""]), history)
+
+
+def _weighted_with(event: Operation, history: History) -> tuple[EventPlace, Operation] | None:
+    """The product of weights of samples, such as advantages, that were computed without a graph."""
+    if event.name not in _DIFFERENCES or not event.made:
+        return None
+    return next(
+        (
+            (place, user)
+            for place, user in history.told(Operation)
+            if user.name in _PRODUCTS and user.recorded and event.made[0] in user.reads
+        ),
+        None,
+    )
 
 
 def _column(event: Operation) -> int | None:
     """Which of two operands is ``(N, 1)`` while the other is ``(N,)``."""
-    if event.name not in _LOSSES | _DIFFERENCES or not event.recorded or len(event.inputs) < 2:
+    if event.name not in _LOSSES | _DIFFERENCES | _PRODUCTS or len(event.inputs) < 2:
         return None
     shapes = [operand.shape for operand in event.inputs[:2]]
     for place in (0, 1):
         one, other = shapes[place], shapes[1 - place]
-        if one is not None and other is not None and len(other) == 1 and one == (*other, 1):
-            return place if other[0] > 1 else None
+        if one is not None and other and one == (*other, 1):
+            return place if prod(_together(one, other)) > prod(other) else None
     return None
 
 
-def _is_loss(event: Operation, history: History) -> bool:
-    """Whether it is a loss, or a difference whose squares or the like are summed up.
+def _together(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which two are broadcast."""
+    wide = (1,) * (len(one) - len(other)) + other
+    return tuple(map(max, one, wide))
+
+
+def _is_loss(event: Operation, place: EventPlace, history: History) -> bool:
+    """Whether it is a loss, or a difference whose squares or the like are summed up; or a product
+    with weights of samples that is.
 
     The mean of differences alone is the same, whichever are paired.
     """
     if event.name in _LOSSES:
         return True
+    if event.name in _PRODUCTS and any(_is_leaf(key, place, history) for key in event.reads):
+        return False
+
+    is_product = event.name in _PRODUCTS
 
     def readers(way: _Way) -> Iterator[_Way]:
         key, is_distance, depth, _ = way
@@ -107,11 +131,30 @@ def _is_loss(event: Operation, history: History) -> bool:
             is_square = reader.name == "MulBackward0" and set(entries(reader)) == {key}
             distance = is_distance or is_square or reader.name in _DISTANCES
             is_sum = reader.name in _NORMS or (distance and reader.name in _SUMMED)
-            if is_sum or (depth < 4 and reader.name in _DISTANCES | _SCALED):
+            between = _SCALED if is_product else _DISTANCES | _SCALED
+            if is_sum or (depth < 4 and reader.name in between):
                 yield reader.id, distance, depth + 1, is_sum
 
-    ways = reachable([(event.node or "", False, 0, False)], readers)
+    ways = reachable([(event.node or "", is_product, 0, False)], readers)
     return any(is_sum for *_, is_sum in ways)
+
+
+def _is_leaf(key: str, place: EventPlace, history: History) -> bool:
+    """Whether a tensor is a parameter."""
+    info = history.tensor(key, place[0])
+    return info is not None and bool(info.is_leaf) and info.requires_grad
+
+
+def _is_certain(pairs: BroadcastPairs, history: History) -> bool:
+    """Whether a module made the column and the row is given: predictions and their targets."""
+    event = pairs.event
+    keys = event.reads[:2]
+    if event.name in _PRODUCTS or len(keys) < 2:
+        return False
+    column, row = keys[pairs.column], keys[1 - pairs.column]
+    made = history.makers.get(column)
+    is_output = column in event.required and made is not None and made[1].module is not None
+    return is_output and row not in event.required
 
 
 def _is_wanted(event: Operation, column: int, place: EventPlace, history: History) -> bool:
@@ -138,19 +181,24 @@ def _origin(key: str, history: History) -> str:
 def _finding(pairs: BroadcastPairs, history: History) -> Broadcast:
     event, step = pairs.event, pairs.ran[0]
     column, row = pairs.operands
-    size = (row.shape or (0,))[0]
+    size = prod(row.shape or (0,))
+    whole = _together(column.shape or (), row.shape or ())
     line = history.line(pairs.place)
     names = [history.name(operand.tensor, pairs.place[0]) for operand in (column, row)]
-    cause = say("{} compares {} x {} pairs", event.name, size, size)
+    sides = " x ".join(map(str, whole))
+    cause = say("{} compares {} pairs", event.name, sides)
     return Broadcast(
         history=history,
         step=step,
         noticed=history.line(pairs.ran),
+        case="" if _is_certain(pairs, history) else "pairs",
         words={
             "call": event.name,
             "operands": listed([_shaped(o, pairs.place[0], history) for o in event.inputs[:2]]),
+            "whole": whole,
+            "sides": sides,
             "size": size,
-            "pairs": size * size,
+            "pairs": prod(whole),
             "line": history.line_term(line),
         },
         variables=tuple(names),
@@ -175,16 +223,19 @@ def fixes(found: Broadcast) -> Iterator[Fix]:
     site = site_of(history, pairs.place, pairs.event)
     two = None if site is None else _two_sides(site, pairs.event, history, pairs.place[0])
     if site is None or two is None:
-        yield Fix(say("gives both shape (N,)"), "prediction = prediction.squeeze(1)", "elsewhere")
+        if pairs.event.name not in _PRODUCTS:  # of these the column is the prediction
+            does = say("gives both shape (N,)")
+            yield Fix(does, "prediction = prediction.squeeze(1)", "elsewhere")
         return
     column, row = two[pairs.column], two[1 - pairs.column]
-    size = (pairs.operands[1].shape or (0,))[0]
-    flat = Rewriting(site.statement, tuple(called(column, "squeeze(1)")))
-    yield flat.fix(say("gives both shape ({},)", size))
+    shape = pairs.operands[1].shape or (0,)
+    at = len(shape)
+    flat = Rewriting(site.statement, tuple(called(column, f"squeeze({at})")))
+    yield flat.fix(say("gives both shape {}", shape))
     if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
         return  # the two would be undone
-    high = Rewriting(site.statement, tuple(called(row, "unsqueeze(1)")))
-    yield high.fix(say("gives both shape ({}, 1)", size))
+    high = Rewriting(site.statement, tuple(called(row, f"unsqueeze({at})")))
+    yield high.fix(say("gives both shape {}", (*shape, 1)))
 
 
 def _two_sides(
@@ -193,7 +244,7 @@ def _two_sides(
     """The two operands in the text of a line; ``None`` if they are not typed there."""
     node = site.node
     module = (event.module or "").rpartition(".")[2]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Mult)):
         two = node.left, node.right
     elif isinstance(node, ast.Call) and event.name in _LOSSES and len(node.args) >= 2:
         if not module and last_name(node.func) != event.name:

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradviz.analysis.code.grad_switches import is_switched_off
 from gradviz.analysis.code.statements import (
     expression_of,
     is_expression,
     statement_of,
 )
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes.grad_modes import is_switched_off
 from gradviz.analysis.explain.silent.sentences import few
 from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
 from gradviz.model.explanation import Cause, Fix

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradviz.analysis.code.statements import (
     Statement,
+    is_named,
     loops_around,
     names_read,
     statement_of,
@@ -77,15 +78,29 @@ def _bound_in_vain(statement: Statement) -> str | None:
     if not isinstance(loop, ast.For) or not _reads_gradient(node.value, target.id, loop):
         return None
     bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-    later = [one for one in statements_of(statement.code) if one.line > statement.line]
+    later = [
+        one
+        for one in statements_of(statement.code)
+        if one.place > statement.place and not _clears_gradient(one, target.id)
+    ]
     is_read = any(target.id in names_read(part) for one in later for part in one.parts)
     is_deferred = any(isinstance(part, (ast.Lambda, ast.FunctionDef)) for part in ast.walk(loop))
     is_first = not any(
-        one.line < statement.line and target.id in _stored(one)
+        one.place < statement.place and target.id in _stored(one)
         for one in statements_of(statement.code)
         if any(around is loop for around in one.around)
     )
     return target.id if target.id in bound and is_first and not (is_read or is_deferred) else None
+
+
+def _clears_gradient(statement: Statement, name: str) -> bool:
+    """Whether a line is ``p.grad = None``, which reads no value of ``p``."""
+    node = statement.node
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and all(is_named(target, f"{name}.grad") for target in node.targets)
+    )
 
 
 def _stored(statement: Statement) -> set[str]:

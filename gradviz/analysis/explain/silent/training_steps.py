@@ -5,16 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import loops_around, statement_of, statements_of
 from gradviz.model.events import (
     Accumulated,
     Clipped,
+    LoopVariable,
     OptimizerStepped,
+    Write,
     ZeroedGrad,
 )
 from gradviz.model.history import EventPlace, History, Kind
 from gradviz.model.records import TensorInfo, ValueSummary
+
+UPDATE: Final = "the update"
+"""What a line that writes a parameter with its gradient is called."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,9 @@ class TrainingStep:
 
     def _between(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
         for place, event in self.history.told(kind):
-            if (self.start is None or place > self.start) and place < self.place:
+            if place >= self.place:
+                return
+            if self.start is None or place > self.start:
                 yield place, event
 
     @property
@@ -66,15 +75,29 @@ class TrainingStep:
     @property
     def variable(self) -> str | None:
         """How to type the optimizer: ``opt`` of ``opt.step()``."""
-        site = site_of(self.history, self.place, self.stepped)
-        call = None if site is None else site.call_of("step")
+        call = self._call
         owner = call.func.value if call and isinstance(call.func, ast.Attribute) else None
         return None if owner is None else ast.unparse(owner)
 
     @property
+    def has_closure(self) -> bool:
+        """Whether it may have been given a function that runs backward: ``opt.step(closure)``."""
+        return self._call is None or bool(self._call.args or self._call.keywords)
+
+    @property
+    def is_given_optimizer(self) -> bool:
+        """Whether something steps it that is given the optimizer: ``scaler.step(opt)``."""
+        return self._call is not None and len(self._call.args) == 1
+
+    @property
+    def _call(self) -> ast.Call | None:
+        site = site_of(self.history, self.place, self.stepped)
+        return None if site is None else site.call_of("step")
+
+    @property
     def label(self) -> str:
         """``"SGD.step"``."""
-        return f"{self.stepped.name}.step"
+        return f"{self.stepped.name}.step" if self.stepped.name != UPDATE else UPDATE
 
 
 def training_steps(history: History) -> Iterator[TrainingStep]:
@@ -86,6 +109,61 @@ def training_steps(history: History) -> Iterator[TrainingStep]:
             last[event.parameters] = place
 
 
+def updates_by_hand(history: History) -> Iterator[TrainingStep]:
+    """Lines that write a parameter with its gradient: ``w -= lr * w.grad``."""
+    filled = {event.tensor for _, event in history.told(Accumulated) if event.tensor}
+    stepped = {key for _, event in history.told(OptimizerStepped) for key in event.parameters}
+    last: dict[str, EventPlace] = {}
+    for place, event in history.told(Write):
+        statement = statement_of(history, place) if event.agent in ("call", "unseen") else None
+        keys = [k for k in event.tensors if k in filled and k not in stepped]
+        if statement is None or not keys or not _reads_gradient(statement.node):
+            continue
+        for key in keys:
+            done = OptimizerStepped(UPDATE, (key,), (), (key,))
+            yield TrainingStep(history, last.get(key), place, done)
+            last[key] = place
+
+
+def passed_over_by_hand(history: History) -> Iterator[TrainingStep]:
+    """Turns of loops over parameters that have such a line, of those that it never writes."""
+    written, loops = set[str](), set[tuple[ast.stmt, str]]()
+    for one in updates_by_hand(history):
+        written.update(one.stepped.parameters)
+        statement = statement_of(history, one.place)
+        if statement is not None:
+            names = {part.id for part in ast.walk(statement.node) if isinstance(part, ast.Name)}
+            loops.update((loop, name) for loop in loops_around(statement) for name in names)
+    filled = {event.tensor for _, event in history.told(Accumulated)} - written
+    last: dict[str, EventPlace] = {}
+    for place, event in history.told(LoopVariable) if loops else ():
+        key, head = event.value.tensor, statement_of(history, place)
+        if key in filled and key is not None and head and (head.node, event.name) in loops:
+            done = OptimizerStepped(UPDATE, (), (key,), (key,))
+            yield TrainingStep(history, last.get(key), place, done)
+            last[key] = place
+
+
+def _reads_gradient(node: ast.stmt) -> bool:
+    return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
+
+
 def is_empty(grad: ValueSummary | None) -> bool:
     """Whether a gradient is ``None`` or all 0."""
     return grad is None or grad.norm == 0
+
+
+def reads_gradients(history: History) -> bool:
+    """Whether the code reads any ``.grad``: what it does with it is its own affair."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == "grad" and isinstance(part.ctx, ast.Load)
+        and not _is_function(part)
+        for code in history.recording.codes
+        for statement in statements_of(code)
+        for part in statement.parts
+    )  # fmt: skip
+
+
+def _is_function(part: ast.Attribute) -> bool:
+    """Whether it is ``torch.autograd.grad``."""
+    return ast.unparse(part.value) in ("torch.autograd", "autograd")

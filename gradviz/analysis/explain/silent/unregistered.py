@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.code.statements import Statement, statements_of
+from gradviz.analysis.code.statements import Statement, calls_in, last_name, statements_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, is_empty, training_steps
 from gradviz.model.events import Accumulated, OptimizerStepped, Unregistered
@@ -29,6 +29,16 @@ class NotRegistered(Finding):
 def unregistered(history: History) -> Iterator[NotRegistered]:
     """Leaves in an attribute of a module that the same backwards reach as parameters which an
     optimizer updates, and that nothing ever updates."""
+    for event, left, one in _found(history):
+        yield _finding(event, left, one)
+
+
+def left_out(history: History) -> set[str]:
+    """The leaves of these findings."""
+    return {key for _, left, _ in _found(history) for key in left}
+
+
+def _found(history: History) -> Iterator[tuple[Unregistered, list[str], TrainingStep]]:
     if history.counted:
         return
     everywhere = {key for _, event in history.told(OptimizerStepped) for key in event.parameters}
@@ -40,7 +50,7 @@ def unregistered(history: History) -> Iterator[NotRegistered]:
         if len(rounds) < _ROUNDS or (event.module, event.attribute) in seen:
             continue
         seen.add((event.module, event.attribute))
-        yield _finding(event, [key for key in left if key in _left_out(rounds[0], left)], rounds[0])
+        yield event, [key for key in left if key in _left_out(rounds[0], left)], rounds[0]
 
 
 def _is_updated(key: str, history: History) -> bool:
@@ -78,7 +88,7 @@ def _finding(event: Unregistered, left: list[str], one: TrainingStep) -> NotRegi
         history=history,
         step=step,
         noticed=history.line(one.place),
-        case="" if event.is_tensor else "list",
+        case="" if event.is_tensor else "list" if _is_made_there(statement, event) else "given",
         words={
             "it": it,
             "tensors": plural(len(left), "tensor"),
@@ -95,6 +105,27 @@ def _finding(event: Unregistered, left: list[str], one: TrainingStep) -> NotRegi
         if at is not None
         else (say("which line sets {}: search the class {} for it", attribute, event.type),),
         statement=statement,
+    )
+
+
+def _is_made_there(statement: Statement | None, event: Unregistered) -> bool:
+    """Whether the class makes what is in the list, to train it; one that is put into a list alone,
+    or that is made elsewhere, may be hidden from the module on purpose."""
+    if statement is None or not isinstance(statement.node, ast.Assign):
+        return False
+    value = statement.node.value
+    if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) == 1:
+        return False
+    added = [
+        call
+        for one in statements_of(statement.code)
+        for call in calls_in(one, "append", "extend", "insert")
+        if ast.unparse(call.func).startswith(f"self.{event.attribute}.")
+    ]
+    return any(
+        isinstance(part, ast.Call) and last_name(part.func)[:1].isupper()
+        for node in (value, *added)
+        for part in ast.walk(node)
     )
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.silent.sentences import few_of
-from gradviz.analysis.explain.silent.training_steps import TrainingStep, training_steps
-from gradviz.model.events import Accumulated, Write, ZeroedGrad
+from gradviz.analysis.explain.silent.training_steps import (
+    UPDATE,
+    TrainingStep,
+    training_steps,
+    updates_by_hand,
+)
+from gradviz.model.events import Accumulated
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History
 from gradviz.model.sentence import say
 
 _ROUNDS = 2
-"""Steps in a row that must have used such sums: one alone may be meant."""
+"""Steps of one line that must have used such sums: one alone may be meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,22 +32,33 @@ class UsedGradient(Finding):
 
 
 def added_to_used(history: History) -> Iterator[UsedGradient]:
-    """Optimizers of which nothing ever clears the gradients.
+    """Optimizers whose gradients are not cleared between steps, or not between all.
 
     Each gradient that a step used is still there, unchanged, when the next is added to it. Of
     several backwards before one step nothing is said.
     """
+    if history.counted:
+        return
     groups: dict[tuple[str, ...], list[TrainingStep]] = {}
-    for one in training_steps(history):
+    for one in [*training_steps(history), *updates_by_hand(history)]:
         groups.setdefault(one.stepped.parameters, []).append(one)
-    cleared = {key for _, event in history.placed(ZeroedGrad) for key in event.tensors}
-    cleared |= {event.grad_of for _, event in history.placed(Write) if event.grad_of is not None}
-    for parameters, rounds in groups.items():
-        if cleared & set(parameters) or history.counted:
-            continue
-        sums = [_added(before, one) for before, one in pairwise(rounds)]
-        if len(sums) >= _ROUNDS and all(sums):
-            yield _finding(rounds[1], sums[0], history)
+    for rounds in groups.values():
+        lines: dict[object, list[tuple[TrainingStep, dict[str, EventPlace]]]] = defaultdict(list)
+        for before, one in pairwise(rounds):
+            added = _added(before, one)
+            if added:
+                lines[_lines(before, one, added, history)].append((one, added))
+        often = [found for found in lines.values() if len(found) >= _ROUNDS]
+        if often:
+            yield _finding(*often[0][0], history)
+
+
+def _lines(
+    before: TrainingStep, one: TrainingStep, added: dict[str, EventPlace], history: History
+) -> object:
+    """The lines of two steps and of the backward between them."""
+    lines = [history.line(at) for at in (before.place, min(added.values()), one.place)]
+    return tuple(line and (line.code, line.line) for line in lines)
 
 
 def _added(before: TrainingStep, one: TrainingStep) -> dict[str, EventPlace]:
@@ -51,9 +68,17 @@ def _added(before: TrainingStep, one: TrainingStep) -> dict[str, EventPlace]:
     for place, event in one.accumulated:
         if event.tensor is not None:
             first.setdefault(event.tensor, (place, event))
+    cleared = {
+        key
+        for place, e in one.zeroed
+        for key in e.tensors
+        if key in first and place > first[key][0]
+    }
+    first = {key: found for key, found in first.items() if key not in cleared}
     used = {key for key in last if key in before.stepped.updated}
     for key in used & set(first):
-        was, now = last[key].after, first[key][1].before
+        left = before.history.tensor_at(key, before.place[0])  # clipped, or unscaled, by then
+        was, now = last[key].after if left is None else left.grad, first[key][1].before
         if was is None or now != was or not isinstance(was.norm, float) or was.norm == 0:
             return {}
     return {key: first[key][0] for key in first if key in used}
@@ -87,6 +112,8 @@ def _finding(one: TrainingStep, added: dict[str, EventPlace], history: History) 
 def cleared_after_the_step(found: UsedGradient) -> Iterator[Fix]:
     """``zero_grad()`` after the step, which also suits several backwards before one step."""
     line, optimizer = found.one.history.line(found.one.place[0]), found.one.variable
+    if found.one.stepped.name == UPDATE:
+        return
     if line is not None and optimizer is not None:
         does = say("clears the gradients once they are used")
         yield Fix(does, f"{optimizer}.zero_grad()", "after", line)

@@ -8,6 +8,7 @@ from math import prod
 
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.fixes import replicas
 from gradviz.analysis.explain.fixes.untracked_writes import of_hidden
 from gradviz.analysis.explain.silent.exemptions import is_scaled_with, may_be_put_back
 from gradviz.analysis.explain.silent.saved_tensor_use import (
@@ -229,6 +230,8 @@ def _finding(
 
 def fixes(found: UntrackedWrite) -> Iterator[Fix]:
     """Fixes for a write to a saved tensor."""
+    if found.by == replicas.BY:
+        yield from replicas.without_broadcast(found.history.recording)
     node = found.use.node if found.is_only else None
     yield from of_hidden(
         found.act, found.use.place, found.name, node, found.use.slot, found.history

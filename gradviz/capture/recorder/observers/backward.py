@@ -28,6 +28,7 @@ from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.own_nodes import Begun, OwnNodes
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.signals import at_work, handle_signals
 from gradviz.capture.recorder.step_writer import StepWriter
@@ -78,10 +79,14 @@ class _Backward:
     """Numbers of those others that ran since the last step was written."""
     freed: CountedEvents = field(default_factory=CountedEvents)
     """What these have freed."""
+    begun: Begun | None = None
+    """When it began, if the nodes that it makes are followed."""
     unread: dict[str, None] = field(default_factory=dict)
     """All of those others that ran."""
     handles: dict[str, list[Any]] = field(default_factory=dict)
     """Hooks by node."""
+    withholding: set[str] = field(default_factory=set)
+    """Custom Functions that handed on ``None`` for an input that requires grad."""
 
     @property
     def is_long(self) -> bool:
@@ -126,6 +131,7 @@ class BackwardEvents(Observer):
         mode: Is on while a backward runs.
         tracer: Rests while hooks of this class run.
         observer: Notified of a bug in this class.
+        own_nodes: Learns which nodes a backward has made.
         values: Whether numbers are read.
     """
 
@@ -139,11 +145,13 @@ class BackwardEvents(Observer):
         mode: CallMode,
         tracer: Tracer,
         observer: Observer,
+        own_nodes: OwnNodes,
         values: bool,
     ) -> None:
         self._live_graph = live_graph
         self._writer = writer
         self._lines = lines
+        self._own_nodes = own_nodes
         self._positions = positions
         self._graph_reading = graph_reading
         self._mode = mode
@@ -234,6 +242,7 @@ class BackwardEvents(Observer):
 
     def _begin(self, call: BackwardCall, backward: _Backward, laid: ExitStack) -> None:
         number = backward.number
+        backward.begun = self._own_nodes.begun(())
         inside = autograd.current_node()
         outer = None if inside is None else self._live_graph.registry.known_node(inside)
         self._flush()
@@ -324,13 +333,18 @@ class BackwardEvents(Observer):
                     stack.pop()
         self._open = {thread: stack for thread, stack in self._open.items() if stack}
         self.failure = (None, None, ())
+        if backward.begun is not None:
+            with autograd.unseen():
+                leaves = [_leaf(node) for node in backward.nodes.values()]
+                grads = [autograd.grad_of(leaf) for leaf in leaves if leaf is not None]
+            self._own_nodes.returned(backward.begun, grads)
         if raised:
             node = backward.nodes.get(running or "")
             self.failure = (running, backward.number, autograd.arguments_that_need(node))
             self._lines.show(autograd.code_of_backward(node))
         else:
-            for node in backward.nodes.values():  # a second derivative may need it
-                if autograd.is_differentiable_once(node):
+            for key, node in backward.nodes.items():  # a second derivative may need it
+                if autograd.is_differentiable_once(node) or key in backward.withholding:
                     self._lines.show(autograd.code_of_backward(node))
         self._write_order(backward)
         self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
@@ -406,6 +420,9 @@ class BackwardEvents(Observer):
             self._lines.made_elsewhere(made)
         if self._is_function(opened):
             self._numbers.forget()  # code in Python has run, and may have written
+            entries = zip(backward.nodes[key].next_functions, grad_inputs or ())
+            if any(entry[0] is not None and gradient is None for entry, gradient in entries):
+                backward.withholding.add(key)
         self._accumulated(opened)
         if opened.is_counted:
             return

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from gradviz.capture import naming
@@ -16,7 +15,9 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.capture.replicas import reduced_by
 from gradviz.model.events import Note, Operation, Raised, Refused, Write
+from gradviz.model.progress import Work
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
@@ -31,7 +32,7 @@ class LineSteps(Observer):
         loop_variables: Knows what the head of a loop has bound.
         backward_events: Knows which node was running when a backward raised.
         operations: Knows what a function of torch has refused.
-        progress: Called with the number of steps now and then.
+        work: Is told how many steps there are.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LineSteps(Observer):
         loop_variables: LoopVariables,
         backward_events: BackwardEvents,
         operations: Operations,
-        progress: Callable[[int], None] | None,
+        work: Work,
     ) -> None:
         self._observers = observers
         self._writer = writer
@@ -50,7 +51,7 @@ class LineSteps(Observer):
         self._loop_variables = loop_variables
         self._backward_events = backward_events
         self._operations = operations
-        self._progress = progress
+        self._work = work
 
     def function_begins(self, frame: FrameType) -> None:
         """What the line has done so far, for the arguments, becomes a step of its own."""
@@ -58,7 +59,7 @@ class LineSteps(Observer):
         if not any(isinstance(e, (Operation, Write)) for e in events):
             return
         self._observers.step_ends([value for _, value in naming.local_variables(frame)])
-        self._writer.add(Note("calls a function", f"it calls {frame.f_code.co_name}"))
+        self._writer.add(Note("calls a function", f"the line calls {_name_of(frame.f_code)}"))
         self._step()
 
     def call_begins(self) -> None:
@@ -77,8 +78,7 @@ class LineSteps(Observer):
         else:
             self._writer.events += self._loop_variables.bound()
         self._step()
-        if self._progress is not None and (self._writer.count - 1) % 100 == 0:
-            self._progress(self._writer.steps)
+        self._work.at("steps recorded", self._writer.steps)
 
     def end(self, error: BaseException | None, graph_reading: GraphReading) -> None:
         """Write down the last step: the error that has left the code, or its end."""
@@ -96,8 +96,8 @@ class LineSteps(Observer):
             self._writer.step("end", 0, None, 0)
 
     def _step(self) -> None:
-        lines = self._lines
-        self._writer.step("line", 0, lines.line, lines.code, depth=lines.depth)
+        line, code = self._lines.ended
+        self._writer.step("line", 0, line, code, depth=self._lines.depth)
 
     def _raised(self, error: Any) -> Raised:
         """An exception, or its class, as data."""
@@ -109,4 +109,10 @@ class LineSteps(Observer):
                 self._writer.add(refused)
         kind = error if isinstance(error, type) else type(error)
         text = "" if isinstance(error, type) else _ADDRESS.sub("0x…", str(error))
-        return Raised(kind.__name__, text, *self._backward_events.failure)
+        reduced = () if isinstance(error, type) else reduced_by(error)
+        return Raised(kind.__name__, text, *self._backward_events.failure, reduced=reduced)
+
+
+def _name_of(code: CodeType) -> str:
+    """A function with its class: ``Block.forward``."""
+    return code.co_qualname.rpartition("<locals>.")[2]

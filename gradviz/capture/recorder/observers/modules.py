@@ -33,6 +33,45 @@ class Buffer(NamedTuple):
     """Path of the buffer."""
 
 
+class _Call:
+    """One call of a module."""
+
+    __slots__ = ("around", "chain", "is_found", "module", "path")
+
+    def __init__(
+        self, path: str, number: int, around: _Call | None, module: Any, is_found: bool
+    ) -> None:
+        self.path = path
+        self.is_found = is_found
+        """Whether a variable leads to the module, by this path."""
+        self.around = around
+        self.module: weakref.ref[torch.nn.Module] = weakref.ref(module)
+        outer = () if around is None else around.chain
+        self.chain: tuple[tuple[str, int], ...] = (*outer, (path, number))
+        """Paths and numbers of the calls that run, the outermost first, this one last."""
+
+
+class _Part(NamedTuple):
+    """A module in another one."""
+
+    module: weakref.ref[torch.nn.Module]
+    path: str
+
+
+class _Named(NamedTuple):
+    """What a module is called, but for a number."""
+
+    module: weakref.ref[torch.nn.Module]
+    outermost: weakref.ref[torch.nn.Module]
+    """The one that a variable or a container has, it or one that it is in."""
+    name: str
+    """Of that one."""
+    rest: str
+    """Path from there, with a point before it; ``""`` for that one."""
+    is_by_class: bool
+    """Whether the name is that of a class."""
+
+
 class ModuleCalls(Observer):
     """Follows calls of ``nn.Module`` objects (F7.01).
 
@@ -49,10 +88,18 @@ class ModuleCalls(Observer):
         """Looks at modules that are called."""
         self.types: dict[str, str] = {}
         """Names of the classes of the modules that were called, by their paths."""
-        self._stack: list[str] = []
+        self._stack: list[_Call | None] = []
+        """Of each module that runs its call; where it has no path, that of the one around it."""
+        self._calls = 0
+        """How many there were."""
         self._spans = Spans()
-        self._paths: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
+        self._named: dict[int, _Named] = {}
         """By ``id()``, which another module may have later."""
+        self._bearers: dict[str, dict[int, tuple[weakref.ref[torch.nn.Module], int]]] = {}
+        """By name: the modules that were called by it, by ``id()`` of the references to them, and
+        which each of them is."""
+        self._inside: dict[int, tuple[weakref.ref[torch.nn.Module], dict[int, _Part]]] = {}
+        """By ``id()`` of a module the paths of those in it, by theirs."""
         self._has_searched = False
         self._running: list[weakref.ref[torch.nn.Module]] = []
         self._ran: list[weakref.ref[torch.nn.Module]] = []
@@ -65,12 +112,12 @@ class ModuleCalls(Observer):
         A module that is made where it is called, ``nn.ReLU()(x)``, has none: in the ``forward`` of
         another it is part of that one, elsewhere the name of its class stands for it.
         """
-        return self._stack[-1] if self._stack else None
+        return self._stack[-1].path if self._stack and self._stack[-1] else None
 
-    def at(self, number: int) -> str | None:
-        """Path of the module that made the node with this sequence number."""
+    def at(self, number: int) -> tuple[tuple[str, int], ...]:
+        """The calls that ran when the node with this sequence number was made, outermost first."""
         found = self._spans.at(number)
-        return found if isinstance(found, str) else None
+        return found.chain if isinstance(found, _Call) else ()
 
     def buffer(self, tensor: torch.Tensor) -> Buffer | None:
         """The buffer that a tensor shares memory with, of a module that runs or ran in the line.
@@ -98,7 +145,9 @@ class ModuleCalls(Observer):
 
     def stopped(self) -> None:
         """Hold no module."""
-        self._paths.clear()
+        self._named.clear()
+        self._bearers.clear()
+        self._inside.clear()
         self._running.clear()
         self._ran.clear()
 
@@ -113,13 +162,17 @@ class ModuleCalls(Observer):
             self._compiled.entered(frame)
         elif autograd.is_scripted(module):
             self._compiled.hides()
-        path = self._path(module) or type(module).__name__
+        around = self._stack[-1] if self._stack else None
+        own, is_found = self._path_in_call(module)
         if self.unregistered is not None and not autograd.is_scripted(module):
-            self.unregistered.look(module, path, self._running)
-        own = self._path(module) or (None if self.current else self._named_by_class(module))
+            self.unregistered.look(module, own or type(module).__name__, self._running)
+        if own is None and around is None:
+            own = self._named_by_class(module)
         if own is not None:
             self.types.setdefault(own, type(module).__name__)
-        self._stack.append(own or self.current or "")
+            self._calls += 1
+        call = around if own is None else _Call(own, self._calls - 1, around, module, is_found)
+        self._stack.append(call)
         self._running.append(weakref.ref(module))
         self._mark()
 
@@ -135,33 +188,86 @@ class ModuleCalls(Observer):
 
     def _mark(self) -> None:
         # A recomputation inside backward makes nodes too; they belong to no line of the forward.
-        self._spans.begin(autograd.sequence_number(), self.current)
+        self._spans.begin(autograd.sequence_number(), self._stack[-1] if self._stack else None)
+
+    def _path_in_call(self, module: Any) -> tuple[str | None, bool]:
+        """Path of a module that is called, and whether a variable leads to it by this path.
+
+        One that is registered in several places has the path from the innermost module around it
+        that has it; but not from one that has no variable itself, as ``model[:3]``, if it has one.
+        """
+        known = self._path(module)
+        is_found = known is not None and not self._is_by_class(module)
+        call = self._stack[-1] if self._stack else None
+        while call is not None:
+            if known is not None and known.startswith(f"{call.path}."):
+                return known, is_found
+            if call.is_found or not is_found:
+                outer = call.module()
+                rest = None if outer is None else self._path_from(outer, module)
+                if rest is not None:
+                    return f"{call.path}.{rest}", call.is_found
+            call = call.around
+        return known, is_found
+
+    def _is_by_class(self, module: Any) -> bool:
+        """Whether a module has its name from a class, or is in one that has."""
+        named = self._named.get(id(module))
+        return named is not None and named.is_by_class
+
+    def _path_from(self, outer: torch.nn.Module, module: Any) -> str | None:
+        """Path of a module from another one that it is in; ``None`` if it is not."""
+        ref, parts = self._inside.get(id(outer), (None, dict[int, _Part]()))
+        if ref is None or ref() is not outer:
+            for part in contents.parts_of(outer)[1:]:
+                found = _Part(weakref.ref(part.module), part.path.removesuffix("."))
+                parts.setdefault(id(part.module), found)
+            self._inside[id(outer)] = weakref.ref(outer), parts
+        found_part = parts.get(id(module))
+        is_it = found_part is not None and found_part.module() is module
+        return found_part.path if found_part is not None and is_it else None
 
     def _path(self, module: Any) -> str | None:
         path = self._known(module)
         if path is None and not self._has_searched:
             self._has_searched = True
             with autograd.unseen():
-                for name, one in naming.named_modules(self._namespaces.all(), _MOST, _WIDEST):
+                variables, rebound = self._namespaces.all(), self._namespaces.rebound
+                for name, one in naming.named_modules(variables, _MOST, _WIDEST, rebound):
                     self._learn(name, one)
             path = self._known(module)
         return path
 
     def _known(self, module: Any) -> str | None:
-        ref, path = self._paths.get(id(module), (None, None))
-        return path if ref is not None and ref() is module else None
+        named = self._named.get(id(module))
+        if named is None or named.module() is not module:
+            return None
+        return f"{self._numbered(named.name, named.outermost)}{named.rest}"
 
-    def _learn(self, name: str, module: torch.nn.Module) -> None:
+    def _numbered(self, name: str, ref: weakref.ref[torch.nn.Module]) -> str:
+        """The name of a module; with a number if others were called by this name before it."""
+        bearers = self._bearers.setdefault(name, {})
+        _, number = bearers.setdefault(id(ref), (ref, len(bearers) + 1))
+        return name if number == 1 else f"{name}#{number}"
+
+    def _learn(self, name: str, module: torch.nn.Module, is_by_class: bool = False) -> None:
+        outermost = weakref.ref(module)
         for part in contents.parts_of(module):
-            if self._known(part.module) is None:
-                path = f"{name}.{part.path}".removesuffix(".")
-                self._paths[id(part.module)] = weakref.ref(part.module), path
+            named = self._named.get(id(part.module))
+            if named is None or named.module() is not part.module:
+                rest = f".{part.path}".removesuffix(".")
+                ref = weakref.ref(part.module)
+                self._named[id(part.module)] = _Named(ref, outermost, name, rest, is_by_class)
 
     def _named_by_class(self, module: Any) -> str:
         name = type(module).__name__
         with autograd.unseen():
-            self._learn(name, module)
-        return name
+            part = contents.parts_of(module)[0]
+        # Of those that have nothing, as an activation, one does what another one does.
+        if not (part.parameters or part.buffers or part.modules):
+            return name
+        self._learn(name, module, is_by_class=True)
+        return self._numbered(name, weakref.ref(module))
 
 
 _WITH_FAST_PATH = (

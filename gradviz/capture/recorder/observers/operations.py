@@ -15,10 +15,21 @@ from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.tensor_keys import TensorKeys
 from gradviz.capture.recorder.torch_call import LEAVES_TORCH, TorchCall, tensors_in
+from gradviz.capture.statistics import is_finite
+from gradviz.capture.values import summarise
 from gradviz.model.events import NotRecorded, Operand, Operation, Refused, Write
+from gradviz.model.history import ALIASES
+from gradviz.model.records import ValueSummary
 
 _SHORT: Final = 40
 _MOST_OPERANDS: Final = 8
+_NOT_WRITTEN: Final = frozenset(
+    {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+    | {"__new__", "resize_", "resize_as_"}
+)
+"""Calls that give memory with whatever happens to be in it."""
+_MOST_NOT_FINITE: Final = 1_000
+"""Calls whose numbers are read since a result has nan or inf; the first show where it began."""
 
 
 class Operations:
@@ -29,6 +40,7 @@ class Operations:
         modules: Tells of which running module a tensor is a buffer; not needed where only a call
             that raised is described.
         functions: Tells whether a custom Function runs; not needed there either.
+        values: Whether numbers are read.
     """
 
     def __init__(
@@ -36,12 +48,14 @@ class Operations:
         registry: Registry,
         modules: ModuleCalls | None = None,
         functions: CustomFunctions | None = None,
+        values: bool = False,
     ) -> None:
         self._registry = registry
         self._modules = modules
         self._functions = functions
         self.tensor_keys = TensorKeys(registry)
         self._refusing = autograd.variables_that_are_refused()
+        self._left = _MOST_NOT_FINITE if values else 0
         self._ways: dict[int, tuple[str, autograd.TensorRef]] = {}
         """How a tensor that shares memory was made: ``detach`` or ``.data``, by ``id()``."""
 
@@ -77,6 +91,7 @@ class Operations:
         if recorded and not recomputed:
             node = self._node(results)
         reads = self.tensor_keys.keys(call.tensors)
+        read_values, made_values = self._numbers_of(call, results)
         return Operation(
             call.name,
             tuple(self._operands(call)),
@@ -90,7 +105,23 @@ class Operations:
             self.tensor_keys.keys(results),
             tuple(dict.fromkeys(key for key, r in zip(reads, call.required) if r)),
             call.position,
+            read_values,
+            made_values,
         )
+
+    def _numbers_of(
+        self, call: TorchCall, results: list[torch.Tensor]
+    ) -> tuple[tuple[ValueSummary | None, ...], tuple[ValueSummary | None, ...]]:
+        """Numbers of what went in and came out, if a result has nan or inf."""
+        if not self._left or call.name in ALIASES or call.name in _NOT_WRITTEN:
+            return (), ()
+        if all(map(is_finite, results[:_MOST_OPERANDS])):
+            return (), ()
+        self._left -= 1
+        with autograd.arithmetic():
+            both = (call.tensors, results)
+            read, made = (tuple([summarise(one) for one in tensors]) for tensors in both)
+        return read, made
 
     def refused(self, call: TorchCall, error: BaseException, module: str | None = None) -> Refused:
         """The call as one that raised; of lists of tensors, each tensor is an operand."""
@@ -262,6 +293,8 @@ def _node_of(tensor: torch.Tensor) -> Any:
 
 def _reason(call: TorchCall, results: list[torch.Tensor], in_function: bool) -> NotRecorded:
     inputs = any(call.required)
+    if any(map(autograd.is_hidden_by_vmap, results)):
+        return "inside vmap"
     if call.name in LEAVES_TORCH or call.name in ("tensor", "as_tensor", "asarray"):
         return "left torch" if inputs else "no input requires grad"
     if not inputs:

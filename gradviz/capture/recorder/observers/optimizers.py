@@ -1,4 +1,7 @@
-"""``optimizer.step()``, ``zero_grad()`` and clipping: which tensors were updated or skipped."""
+"""``optimizer.step()``, ``zero_grad()`` and clipping: which tensors were updated or skipped.
+
+Steps of schedulers are noted beside them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,13 @@ from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.registry import Registry
 from gradviz.capture.recorder.resting_mode import RestingMode
 from gradviz.capture.recorder.step_writer import StepWriter
-from gradviz.model.events import Clipped, OptimizerStepped, Position, ZeroedGrad
+from gradviz.model.events import (
+    Clipped,
+    OptimizerStepped,
+    Position,
+    SchedulerStepped,
+    ZeroedGrad,
+)
 
 _MOST_WRAPPERS: Final = 20
 """Around a closure."""
@@ -65,10 +74,13 @@ class OptimizerEvents(Observer):
         self._may_change_anything = False
         """Whether one runs whose calls need not be about its parameters."""
         self._clipping = frozenset(autograd.codes_of_clipping())
+        self._scheduling = frozenset(autograd.codes_of_scheduler_step())
+        self._first_scheduling = autograd.code_of_first_scheduler_step()
         self._ends: dict[CodeType, Callable[[FrameType], None]] = {
             **dict.fromkeys(autograd.codes_of_optimizer_step(), self._stepped),
             **dict.fromkeys(autograd.codes_of_zero_grad(), self._zeroed),
             **dict.fromkeys(self._clipping, self._clipped),
+            **dict.fromkeys(self._scheduling, self._scheduled),
         }
 
     @property
@@ -85,7 +97,7 @@ class OptimizerEvents(Observer):
         return True
 
     def watches(self, code: CodeType) -> bool:
-        """Whether a function is a step, a ``zero_grad`` or clips gradients."""
+        """Whether a function is a step, a ``zero_grad``, clips gradients or steps a scheduler."""
         return code in self._ends
 
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
@@ -95,8 +107,9 @@ class OptimizerEvents(Observer):
             self._ends[frame.f_code](frame)
 
     def entered(self, frame: FrameType) -> None:
-        """Note how the parameters are before; clipping makes its list of them itself."""
-        if frame.f_code in self._clipping:
+        """Note how the parameters are before; clipping makes its list of them itself, and a
+        scheduler changes none."""
+        if frame.f_code in self._clipping or frame.f_code in self._scheduling:
             return
         variables = frame.f_locals
         owner = variables.get("self") or next(iter(variables.get("args", ())), None)
@@ -179,6 +192,18 @@ class OptimizerEvents(Observer):
         limit = variables.get("max_norm", variables.get("clip_value"))
         only_measures = type(limit) is float and math.isinf(limit)
         self._writer.add(Clipped(frame.f_code.co_name, tuple(keys), without, only_measures))
+
+    def _scheduled(self, frame: FrameType) -> None:
+        """A scheduler stepped; not as part of another, or when it was made."""
+        around = None if frame.f_back is None else frame.f_back.f_code
+        if around in self._scheduling or around is self._first_scheduling:
+            return
+        owner = frame.f_locals.get("self")
+        optimizer = getattr_static(owner, "optimizer", None)
+        if isinstance(optimizer, torch.optim.Optimizer):
+            keys = tuple(self._registry.know(tensor).id for tensor in _parameters(optimizer))
+            has_stepped = autograd.has_stepped(optimizer)
+            self._writer.add(SchedulerStepped(type(owner).__name__, keys, has_stepped))
 
 
 def _is_of_others(owner: Any) -> bool:

@@ -23,11 +23,15 @@ class OtherThreads(Observer):
         self._have_work = False
         self.first_work: Callable[[], object] = _nothing
         """Is called before the first of them gets work."""
+        self.begin: Callable[[], object] = _nothing
+        """Is called as soon as any may run."""
 
     @property
     def may_run(self) -> bool:
         """Whether any may run, or may have run since the recording began."""
-        self._have_work = self._have_work or threading.active_count() != self._count
+        if not self._have_work and threading.active_count() != self._count:
+            self._have_work = True
+            self.begin()
         return self._have_work
 
     def watches(self, code: CodeType) -> bool:
@@ -38,6 +42,7 @@ class OtherThreads(Observer):
         """A thread is about to get work."""
         if not self._have_work:
             self._have_work = True
+            self.begin()
             self.first_work()
 
 

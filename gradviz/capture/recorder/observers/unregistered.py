@@ -20,6 +20,8 @@ from gradviz.model.events import Unregistered
 
 _MOST: Final = 100
 """Things that are looked at in an attribute."""
+_DEPTH: Final = 3
+"""Lists in lists that are looked into."""
 
 
 class UnregisteredTensors:
@@ -86,7 +88,7 @@ def _attributes(module: Any) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _trained(value: Any) -> Iterator[torch.Tensor]:
+def _trained(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
     """Leaves that require grad: a tensor, or what lists have of tensors and modules."""
     if is_tensor(value):
         if value.requires_grad and value.is_leaf:
@@ -94,7 +96,7 @@ def _trained(value: Any) -> Iterator[torch.Tensor]:
     elif issubclass(type(value), torch.nn.Module):
         for tensor in itertools.islice(_parameters(value), _MOST):
             yield from _trained(tensor)
-    elif type(value) in (list, tuple, dict):
+    elif type(value) in (list, tuple, dict) and depth < _DEPTH:
         items = value.values() if type(value) is dict else value
         for one in itertools.islice(list(items), _MOST):
-            yield from _trained(one) if type(one) not in (list, tuple, dict) else ()
+            yield from _trained(one, depth + 1)

@@ -154,7 +154,7 @@ class UntrackedWrites(Observer):
             for number, on_it in self._small(numbers):
                 if number not in self._before:
                     version = autograd.version_of(on_it[0][1])
-                    self._before[number] = version, _checksum(on_it[0][1])
+                    self._before[number] = version, checksum(on_it[0][1])
         self._by_lines.append((self._lines.depth, numbers))
 
     def _give_away(self, tensors: Iterable[torch.Tensor]) -> None:
@@ -171,7 +171,7 @@ class UntrackedWrites(Observer):
         for number, tensors in self._small(chosen):
             tensor = tensors[0][1]
             version = autograd.version_of(tensor)
-            now[number] = version, _checksum(tensor)
+            now[number] = version, checksum(tensor)
             before = self._before.get(number)
             if before is None or before == now[number] or before[0] != version:
                 continue
@@ -240,7 +240,8 @@ def _described(tensor: torch.Tensor) -> str:
     return f"{autograd.dtype_of(tensor)} {autograd.shape_of(tensor)}"
 
 
-def _checksum(tensor: torch.Tensor) -> int:
+def checksum(tensor: torch.Tensor) -> int:
+    """A number that changes with the memory of a tensor."""
     storage = tensor.untyped_storage()
     if not tensor.is_cpu:
         nothing = torch.empty(0, dtype=torch.uint8, device=tensor.device)

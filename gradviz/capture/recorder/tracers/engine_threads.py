@@ -11,6 +11,12 @@ Python 3.11 begins a traced function anew as long as a signal waits to be handle
 thread handles signals, and that waits for the engine: both would wait for ever. So while the
 backward runs a thread looks now and then whether a traced one does not get beyond the beginning of
 a function, and then takes the trace functions out.
+
+NOTE [No thread ends while the list is read]
+Threads that torch or other libraries start for a moment take their state out of the interpreter's
+list when they end, and free it. They hold the interpreter's lock for that, and Python hands it over
+between two instructions of its own only. So the list is followed, and what is found is read or
+changed, by functions of C alone, which ``list`` calls one after the other.
 """
 
 from __future__ import annotations
@@ -18,15 +24,19 @@ from __future__ import annotations
 import _thread
 import ctypes
 import dis
+import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import accumulate, chain, compress, repeat, takewhile
+from operator import truth
 from types import FrameType
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.tracers.passed_on import settrace
+from gradviz.model.collector import no_collection
 
 TraceHook: Final = ctypes.PYFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
@@ -49,8 +59,16 @@ _first: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
 _next: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
     ("PyThreadState_Next", ctypes.pythonapi)
 )
+_copied: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(
+    ("PyBytes_FromStringAndSize", ctypes.pythonapi)
+)
 _WORDS: Final = 24
 """How many words of a thread's state are searched for what is known to be among them."""
+_SIZE: Final = _WORDS * ctypes.sizeof(ctypes.c_void_p)
+_READY_AT: Final = 3 * ctypes.sizeof(ctypes.c_void_p)
+"""Where a thread's state says, after three pointers, that the thread has filled it in."""
+_READY: Final = struct.pack("i", 1)
+Words: TypeAlias = list[int | None]
 _PATIENCE: Final = 1.0
 """Seconds that are waited for threads of the engine to begin."""
 _LOOK: Final = 0.05
@@ -98,16 +116,16 @@ class EngineThreads:
         expected = autograd.engine_threads()
         if not expected:
             return
+        until = time.monotonic() + _PATIENCE
         found = self._find()
         if len(found) < expected:
             autograd.start_engine_threads()
-            until = time.monotonic() + _PATIENCE
             while len(found) < expected and time.monotonic() < until:
                 time.sleep(0.0001)  # they wait for the interpreter to make their states
                 found = self._find()
-        for state, traces in found.items():
-            if not traces:
-                _set_trace_of(state, self._address, None)
+        while found and None in found.values() and time.monotonic() < until:
+            _trace([state for state, traces in found.items() if traces is None], self._address)
+            found = self._find()
         if found:
             self._runs = _thread.allocate_lock()
             self._runs.acquire()
@@ -123,9 +141,9 @@ class EngineThreads:
             self._take_out()
 
     def _take_out(self) -> None:
-        for state, traces in self._find().items():
-            if traces == self._address:
-                _set_trace_of(state, None, None)
+        own = self._address
+        while traced := [state for state, traces in self._find().items() if traces == own]:
+            _trace(traced, None)
 
     def _watch(self, runs: _thread.LockType) -> None:
         """See NOTE [A signal while another thread is traced]."""
@@ -163,24 +181,23 @@ class EngineThreads:
     def _find(self) -> dict[int, int | None]:
         """Threads that Python has not started: the state of each, and what traces in it."""
         own = _current()
-        there = _words(own)
+        there = _words(_copied(own, _SIZE))
         is_traced = sys.gettrace() is not None
         if is_traced or threading.get_ident() not in there:
             return {}
         ident = there.index(threading.get_ident())
         set_trace(self._hook, ctypes.py_object())
-        there = _words(own)
+        there = _words(_copied(own, _SIZE))
         settrace(None)
         if self._address not in there:
             return {}
         traces = there.index(self._address)
         started = {t.ident for t in threading.enumerate() if not _is_dummy(t)}
-        found = {}
-        for state in _states():
-            words = _words(state)
-            if state != own and words[ident] not in started:
-                found[state] = words[traces]
-        return found
+        return {
+            state: words[traces]
+            for state, words in _words_of_all().items()
+            if state != own and words[ident] not in started
+        }
 
 
 def _is_at_beginning(frame: FrameType) -> bool:
@@ -193,11 +210,31 @@ def _is_dummy(thread: threading.Thread) -> bool:
 
 
 def _states() -> Iterator[int]:
-    state = _first(_interpreter())
-    while state:
-        yield state
-        state = _next(state)
+    """The states of all threads. See NOTE [No thread ends while the list is read]."""
+    first = map(_first, (_interpreter(),))
+    return takewhile(truth, accumulate(chain(first, repeat(0)), _next))
 
 
-def _words(state: int) -> list[int | None]:
-    return list((ctypes.c_void_p * _WORDS).from_address(state))
+def _words_of_all() -> dict[int, Words]:
+    """What the states of all threads begin with, at one moment."""
+    own = _current()
+    while True:
+        with no_collection():  # it might run Python's code
+            copies = list(zip(_states(), map(_copied, _states(), repeat(_SIZE))))
+        # A thread that begins is put before the others, and for a moment leads to none of them.
+        if any(state == own for state, _ in copies):
+            ready = [one for one in copies if one[1].startswith(_READY, _READY_AT)]
+            return {state: _words(copy) for state, copy in ready}
+
+
+def _trace(states: Collection[int], function: int | None) -> None:
+    """Make it the trace function of those threads that still exist, as far as the list is whole."""
+    fields = map(_READY_AT.__add__, _states())
+    ready = compress(_states(), map(_READY.__eq__, map(_copied, fields, repeat(len(_READY)))))
+    there = filter(frozenset(states).__contains__, ready)
+    with no_collection():
+        list(map(_set_trace_of, there, repeat(function), repeat(None)))
+
+
+def _words(state: bytes) -> Words:
+    return [word or None for word in struct.unpack(f"{_WORDS}P", state)]

@@ -1,0 +1,1 @@
+"""How gradients flow through a recording: norms, zeros, steps that moved nothing."""

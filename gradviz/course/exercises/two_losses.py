@@ -1,0 +1,122 @@
+"""Two losses share a part of the graph, and the first backward frees it."""
+
+import torch
+
+from gradviz.teach.repair.exercise import Exercise
+from gradviz.teach.repair.program import Run
+
+
+def nothing_kept(run: Run) -> None:
+    """When the program ends, no saved tensor is held."""
+    kept = run.recording.records[-1].saved_bytes
+    assert not kept, "At the end the graph still holds its saved tensors, and nobody needs them."
+
+
+exercise = Exercise(
+    goal="`w.grad` is the sum of the gradients of both losses, and at the end no saved tensor is "
+    "held.",
+    given=[
+        {"w": torch.tensor([1.0, 2.0], requires_grad=True)},
+        {"w": torch.tensor([-3.0, 0.5, 2.0], requires_grad=True)},
+    ],
+    judged=("w", "w.grad"),
+    hints=[
+        "Which node belongs to both losses, and which call has freed what it had saved?",
+        "`retain_graph=True` says that this call leaves the saved tensors for a later one. Which "
+        "of the two calls is followed by another?",
+        "Move the switch to the first call; or add the losses, and call backward once.",
+    ],
+    check=nothing_kept,
+    why="The call that is followed by another one keeps the graph; the last one frees it.",
+    step="MulBackward0",
+    player_hide=["versions"],
+)
+
+
+@exercise.broken
+def program(w):
+    trunk = w * w
+    loss1 = trunk.sum()
+    loss2 = (trunk + 1).square().sum()
+    loss1.backward()
+    loss2.backward(retain_graph=True)
+    return loss1, loss2
+
+
+@exercise.solution
+def first_keeps(w):
+    trunk = w * w
+    loss1 = trunk.sum()
+    loss2 = (trunk + 1).square().sum()
+    loss1.backward(retain_graph=True)
+    loss2.backward()
+    return loss1, loss2
+
+
+@exercise.solution
+def added(w):
+    trunk = w * w
+    loss1 = trunk.sum()
+    loss2 = (trunk + 1).square().sum()
+    (loss1 + loss2).backward()
+    return loss1, loss2
+
+
+@exercise.solution
+def in_one_call(w):
+    trunk = w * w
+    losses = trunk.sum(), (trunk + 1).square().sum()
+    torch.autograd.backward(losses)
+    return losses
+
+
+@exercise.solution
+def trunk_twice(w):
+    loss1 = (w * w).sum()
+    loss1.backward()
+    loss2 = (w * w + 1).square().sum()
+    loss2.backward()
+    return loss1, loss2
+
+
+@exercise.solution
+def trunk_cut(w):
+    trunk = w * w
+    shared = trunk.detach().requires_grad_()
+    shared.sum().backward()
+    (shared + 1).square().sum().backward()
+    trunk.backward(shared.grad)
+
+
+@exercise.wrong_fix(
+    "The gradient is right. The second call keeps the graph for a third that never comes, and with "
+    "it the memory of all that was saved."
+)
+def both_keep(w):
+    trunk = w * w
+    loss1 = trunk.sum()
+    loss2 = (trunk + 1).square().sum()
+    loss1.backward(retain_graph=True)
+    loss2.backward(retain_graph=True)
+    return loss1, loss2
+
+
+@exercise.wrong_fix("Only the first loss has sent a gradient: that of the second is missing.")
+def only_first(w):
+    trunk = w * w
+    loss1 = trunk.sum()
+    loss2 = (trunk + 1).square().sum()
+    loss1.backward()
+    return loss1, loss2
+
+
+@exercise.wrong_fix(
+    "Only the gradient of the second loss is there: that of the first was never computed, or it "
+    "was cleared. They were to add up."
+)
+def only_second(w):
+    trunk = w * w
+    loss1 = trunk.sum()
+    loss2 = (trunk + 1).square().sum()
+    loss2.backward()
+    return loss1, loss2

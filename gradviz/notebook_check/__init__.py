@@ -1,0 +1,1 @@
+"""Runs notebooks again and compares what they show with what is stored in them."""

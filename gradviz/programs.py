@@ -1,0 +1,140 @@
+"""What ``gradviz run`` and ``pytest --gradviz`` ask for when a program or a test has failed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gradviz.capture.recorder import Recorder
+from gradviz.explaining import autograds
+from gradviz.model import Explanation, GradvizError, Recording
+from gradviz.model.explanations import Explanations
+
+
+class ProgramRecording:
+    """The recording of a program, from its first line to its end.
+
+    It gives way to recordings that the program makes itself, and goes on when these have ended.
+
+    Args:
+        file: File of the program's code.
+        space: Its variables.
+        label: Title of the recording.
+        files: Where it is saved, by the kind of file.
+    """
+
+    def __init__(
+        self, file: str, space: dict[str, Any], label: str, files: Mapping[str, str]
+    ) -> None:
+        self.last: Recording | None = None
+        """The last part that has ended; the whole, if the program has recorded nothing itself."""
+        self.problems: list[str] = []
+        """Why it is not there, or not saved."""
+        self._place = file, space
+        self._label = label
+        self._files = files
+        self._recorder: Recorder | None = None
+        self._has_ended = False
+
+    def start(self) -> None:
+        """Begin."""
+        file, space = self._place
+        recorder = Recorder(label=self._label)
+        recorder.gives_way = self._give_way
+        try:
+            recorder.start(file=file, space=space)
+        except GradvizError as problem:
+            self.problems.append(f"the program is not recorded: {problem}")
+        else:
+            self._recorder = recorder
+
+    def _give_way(self) -> Callable[[], None]:
+        self._stop(None)
+        return lambda: None if self._has_ended else self.start()
+
+    def stop(self, error: BaseException | None) -> None:
+        """The program has ended; save what was asked for.
+
+        Args:
+            error: What it has raised, if anything.
+        """
+        self._has_ended = True
+        self._stop(error)
+        if self.last is None:
+            return
+        for kind, file in self._files.items():
+            try:
+                _save(self.last, kind, file)
+            except (GradvizError, OSError) as problem:
+                self.problems.append(f"{file} is not saved: {problem}")
+
+    def _stop(self, error: BaseException | None) -> None:
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            return
+        try:
+            self.last = recorder.stop(error)
+        except GradvizError as problem:
+            self.problems.append(f"the program is not recorded: {problem}")
+
+
+def _save(recording: Recording, kind: str, file: str) -> None:
+    if kind == "json":
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(recording.to_json())
+        return
+    from gradviz.api import show
+
+    show(recording).save(os.path.abspath(file))
+
+
+def text_about(
+    error: BaseException | None,
+    recording: ProgramRecording | None = None,
+    is_program: bool = True,
+) -> str:
+    """What is known of the error that has ended a program or a test; empty if it is not autograd's.
+
+    Nothing is raised: the error itself is what has to be seen.
+
+    Args:
+        error: What was raised; ``None`` if nothing was.
+        recording: The recording of the program: faults for which torch raises no error are added.
+        is_program: Whether ``gradviz run`` has started it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the program may have made errors of them
+        try:
+            return "\n".join(_parts(error, recording, is_program))
+        except Exception as problem:
+            return f"this error is not explained: {type(problem).__name__}: {problem}"
+
+
+def _parts(
+    error: BaseException | None, recording: ProgramRecording | None, is_program: bool
+) -> Iterator[str]:
+    about = [] if error is None else _raised(error, recording, is_program)
+    if recording is not None and recording.last is not None:
+        about += (one for one in recording.last.explanations if one.is_silent)
+    if about:
+        yield str(Explanations(about))
+    if recording is not None:
+        yield from recording.problems
+
+
+def _raised(
+    error: BaseException, recording: ProgramRecording | None, is_program: bool
+) -> list[Explanation]:
+    """What autograd raised, from the recording if that has it: the program may have caught it,
+    and raised another one, or ``SystemExit``."""
+    found = autograds(error, is_program)
+    if found is None or found.explanation is None:
+        return []
+    if recording is not None and recording.last is not None:
+        kind = found.explanation.kind
+        recorded = [one for one in recording.last.explanations if one.kind == kind and one.raised]
+        if recorded:
+            return [max(recorded, key=lambda one: one.step or 0)]
+    return [found.explanation]

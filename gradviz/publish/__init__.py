@@ -1,0 +1,1 @@
+"""Notebooks as pages and slides that need no kernel and no network."""

@@ -1,0 +1,1 @@
+"""Questions about code that really runs: its value is the key."""

@@ -1,0 +1,1 @@
+"""Exercises: a program that a learner repairs, judged by what it does."""

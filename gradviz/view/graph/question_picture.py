@@ -1,0 +1,320 @@
+"""The picture of a question: what can be picked in it, and where gradients are typed.
+
+Everything that a person reads or hears in it is made of a graph without the facts that the question
+hides, so that no mark, title or label gives an answer away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from gradviz.model.blanking import blanked
+from gradviz.model.graph import Graph
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import formatting
+from gradviz.view.element import Element, style, svg
+from gradviz.view.graph import card_svg
+from gradviz.view.graph.card_lines import FEW
+from gradviz.view.graph.card_parts import Card
+from gradviz.view.graph.drawing import Scene, compose, placed, wires_drawn, with_references
+from gradviz.view.graph.geometry import CardFrame, measure
+from gradviz.view.graph.layout import Direction, Layout, LayoutBox, Point, lay_out
+from gradviz.view.graph.layout_links import Link, spines
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.style import coloured, css
+from gradviz.view.text import shorten
+
+ROOM: Final = (560.0, 340.0)
+"""Pixels that a picture has in a question, beside the program."""
+LEAST: Final = 0.85
+"""How small a picture may be shown."""
+FIELD: Final = (92.0, 30.0)
+"""Width and height of the place of a field."""
+GAPS: Final[dict[Direction, float]] = {"TB": 24.0, "LR": 30.0}
+"""Pixels between cards and fields."""
+_FORMS: Final[tuple[tuple[str, Direction], ...]] = (
+    ("normal", "TB"),
+    ("compact", "TB"),
+    ("normal", "LR"),
+    ("compact", "LR"),
+)
+"""In which density and direction a picture may be drawn, the preferred ones first."""
+_RULES: Final = """
+.gv-blank>rect{fill:$card;stroke:$now;stroke-width:1.4;stroke-dasharray:4 3}
+.gv-blank>text{font-size:11px;font-weight:600;fill:$now}
+"""
+
+Kind: TypeAlias = Literal["node", "leaf", "tag", "tensor"]
+"""What can be picked: a node, a leaf, a tensor on the node that made it, one outside the graph."""
+Box: TypeAlias = tuple[float, float, float, float]
+"""Left, top, width and height in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something in the picture that can be picked."""
+
+    id: str
+    """That of its card or tag: of a leaf in the graph its ``AccumulateGrad``."""
+    kind: Kind
+    label: str
+    """What it is called, as no other choice is."""
+    said: str
+    """What a screen reader says."""
+    tensor: str = ""
+    """Id of the tensor; ``""`` for a node."""
+    boxes: tuple[Box, ...] = ()
+    """Where it is; references to it come last."""
+    next: tuple[str, ...] = ()
+    """Choices towards the leaves."""
+    prev: tuple[str, ...] = ()
+    """Choices towards the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """An edge on which a gradient is typed."""
+
+    id: str
+    """That of the edge: ``"n0.1"``, node and place in ``next_functions``."""
+    label: str
+    box: Box = (0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def ends(self) -> tuple[str, int]:
+        """The node that hands the gradient on, and the place in its ``next_functions``."""
+        node, _, slot = self.id.partition(".")
+        return node, int(slot)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPicture:
+    """A picture with its choices and blanks."""
+
+    element: Element
+    size: Point
+    choices: tuple[Choice, ...]
+    blanks: tuple[Blank, ...]
+
+
+def question_picture(
+    graph: Graph,
+    names: Mapping[str, str],
+    hidden: Collection[str] = (),
+    edges: Sequence[str] = (),
+) -> QuestionPicture:
+    """Draw a graph for a question, in the form that can be read best in the room there is.
+
+    Args:
+        graph: The graph at the moment before what is asked happens.
+        names: What nodes are called.
+        hidden: Parts of the picture that are left out.
+        edges: Ids of the edges on which gradients are typed, in the order of their numbers.
+    """
+    graph = blanked(graph, hidden)
+    # How gradients are computed is said by what is saved.
+    hidden = {*hidden, *(["formula"] if "saved" in hidden else [])}
+    best, best_zoom = None, 0.0
+    for density, direction in _FORMS:
+        options = DrawOptions.of(direction, hide=hidden, density=density)
+        asked = frozenset({"values"}) - options.hidden
+        picture = _drawn(graph, names, replace(options, asked=asked), edges)
+        zoom = min(ROOM[0] / picture.size[0], ROOM[1] / picture.size[1], 1.0)
+        if best is None or zoom > best_zoom:
+            best, best_zoom = picture, zoom
+        if zoom >= LEAST:
+            break
+    assert best is not None
+    return best
+
+
+def choices_of(graph: Graph, names: Mapping[str, str]) -> tuple[Choice, ...]:
+    """What can be picked in the picture of a graph, not yet placed."""
+    return _choices(compose(graph, DrawOptions(density="compact")), names)
+
+
+def blanks_of(graph: Graph, names: Mapping[str, str], edges: Sequence[str]) -> tuple[Blank, ...]:
+    """Edges with what they are called: ``"MulBackward0 -> a"``; the place in ``next_functions``
+    where several lead there."""
+    labels = {choice.id: choice.label for choice in choices_of(graph, names)}
+    found = []
+    for key in edges:
+        node_id, slot = Blank(key, "").ends
+        entries = graph[node_id].next_functions
+        target = (entries[slot] or ("", 0))[0]
+        several = sum(entry is not None and entry[0] == target for entry in entries) > 1
+        place = f"[{slot}]" if several else ""
+        found.append(Blank(key, f"{labels[node_id]}{place} -> {labels[target]}"))
+    return tuple(found)
+
+
+def _drawn(
+    graph: Graph, names: Mapping[str, str], options: DrawOptions, edges: Sequence[str]
+) -> QuestionPicture:
+    scene = with_references(compose(graph, options))
+    choices = _choices(scene, names)
+    scene = replace(scene, cards=tuple(_untitled(card, choices) for card in scene.cards))
+    blanks = blanks_of(graph, names, edges)
+    if blanks:
+        frames, layout, blanks = _placed_around(scene, options.direction, blanks)
+    else:
+        frames, layout = placed(scene, options)
+    cards = {
+        key: card_svg.card(frame, layout.places[key], options.direction)
+        for key, frame in frames.items()
+    }
+    found: dict[str, list[Box]] = {}
+    for frame in frames.values():
+        card = frame.card
+        place = layout.places[card.id]
+        corner = place[0] + frame.left, place[1] + frame.top
+        found.setdefault(card.refers or card.id, []).append((*corner, frame.width, frame.height))
+        for tag, (x, y, width, height) in _tags(cards[card.id]):
+            found.setdefault(tag, []).append((corner[0] + x, corner[1] + y, width, height))
+    sheet = css() + coloured(_RULES)[0] if edges else css()
+    said = f"autograd graph: {formatting.plural(len(graph), 'node')}"
+    wires = wires_drawn(scene, frames, layout, options.direction)
+    drawn = (style(sheet), *wires, *cards.values(), *map(_pill, blanks, range(1, len(edges) + 1)))
+    return QuestionPicture(
+        svg((layout.width, layout.height), said, False, drawn),
+        (layout.width, layout.height),
+        tuple(replace(c, boxes=tuple(map(_tenths, found[c.id]))) for c in choices),
+        blanks,
+    )
+
+
+def _untitled(card: Card, choices: Sequence[Choice]) -> Card:
+    """A card whose words for a screen reader are those of its choice."""
+    said = {choice.id: choice.said for choice in choices}
+    blocks = tuple(replace(b, title=said.get(b.data_id, "")) for b in card.blocks)
+    own = said.get(card.refers or card.id, card.id)
+    return replace(card, title="", aria=own, blocks=blocks)
+
+
+def _tags(card: Element) -> Iterator[tuple[str, Box]]:
+    """Tensors on a card, with their boxes in it."""
+    for group in card.inside:
+        if "gv-tag" in group.classes:
+            box = next(e for e in group.inside if e.tag == "rect")
+            x, y = box.length("x"), box.length("y")
+            yield group.text("data-id"), (x, y, box.length("width"), box.length("height"))
+
+
+def _tenths(box: Box) -> Box:
+    x, y, width, height = (round(value, 1) + 0.0 for value in box)
+    return x, y, width, height
+
+
+def _placed_around(
+    scene: Scene, direction: Direction, blanks: Sequence[Blank]
+) -> tuple[dict[str, CardFrame], Layout, tuple[Blank, ...]]:
+    """The places of cards, and of fields between them: a field is a box that its link goes through,
+    so that no other link does."""
+    fields = {blank.id: LayoutBox(blank.id, *FIELD) for blank in blanks}
+    wires = scene.wires
+    spine = spines([card.id for card in scene.cards], [wire.link for wire in wires])
+    frames = {c.id: measure(c, direction, spine.get(c.id, -1)) for c in scene.cards}
+    links: list[Link] = []
+    for wire in wires:
+        link = wire.link
+        if wire.key in fields:
+            links.append(Link(link.tail, link.tail_port, wire.key, 0))
+            links.append(Link(wire.key, 0, link.head, link.head_port))
+        else:
+            links.append(link)
+    boxes = [*(frame.box for frame in frames.values()), *fields.values()]
+    layout = lay_out(boxes, links, direction, gap=GAPS[direction])
+    paths = iter(layout.paths)
+    joined = tuple(
+        _through(next(paths), next(paths)) if wire.key in fields else next(paths) for wire in wires
+    )
+    found = tuple(replace(b, box=_tenths((*layout.places[b.id], *FIELD))) for b in blanks)
+    return frames, replace(layout, paths=joined), found
+
+
+def _through(first: Sequence[Point], second: Sequence[Point]) -> tuple[Point, ...]:
+    """Two links as one, straight through the box between them."""
+    return (*first, first[-1], second[0], *second)
+
+
+def _pill(blank: Blank, number: int) -> Element:
+    """The empty place of a gradient, with its number."""
+    x, y, width, height = blank.box
+    rect = {"x": x, "y": y, "width": width, "height": height, "rx": 6.0}
+    text = Element("text", {"x": x + 8, "y": y + height / 2 + 4}, (str(number),))
+    return Element("g", {"class": "gv-blank"}, (Element("rect", rect), text))
+
+
+# ---------------------------------------------------------------------- what can be picked
+
+
+def _choices(scene: Scene, names: Mapping[str, str]) -> tuple[Choice, ...]:
+    """All choices of a scene, cards before the tags on them, in the order of the nodes."""
+    graph_index = scene.graph_index
+    found: list[Choice] = []
+    cards = {card.id for card in scene.cards if not card.refers}
+    for node in graph_index.nodes:
+        variable = graph_index.tensors.get(node.variable or "")
+        found.append(
+            _of_node(node, names, graph_index)
+            if variable is None
+            else _of_tensor(node.id, "leaf", variable, graph_index)
+        )
+        tags = graph_index.tags.get(node.id, ())[:FEW]
+        found += [_of_tensor(info.id, "tag", info, graph_index) for info in tags]
+    outside = (info for info in graph_index.outside if info.id in cards)
+    found += [_of_tensor(info.id, "tensor", info, graph_index) for info in outside]
+    return _told_apart(found)
+
+
+def _told_apart(found: Sequence[Choice]) -> tuple[Choice, ...]:
+    """The same, with ids where several have one label."""
+    labels = [choice.label for choice in found]
+    return tuple(
+        replace(choice, label=f"{choice.label} ({choice.id})")
+        if labels.count(choice.label) > 1
+        else choice
+        for choice in found
+    )
+
+
+def _of_node(node: Node, names: Mapping[str, str], graph_index: GraphIndex) -> Choice:
+    facts = graph_index.of_node(node)
+    label = shorten(names.get(node.id, node.name), 60)
+    targets = tuple(dict.fromkeys(entry[0] for entry in node.next_functions if entry))
+    lead = [names.get(t) or graph_index.node_name(t) for t in targets]
+    saved = [
+        formatting.join((*slot.short("name", "values"), slot["state"].long), " ")
+        for slot in facts.saved
+    ]
+    words = [label, *facts.long("root", "source")]
+    words += [f"saves {' and '.join(saved)}"] if saved else []
+    words += [f"leads to {', '.join(lead)}"] if lead else []
+    uses = tuple(graph_index.consumers.get(node.id, ()))
+    return Choice(node.id, "node", label, shorten(", ".join(words), 300), "", (), targets, uses)
+
+
+_SAID: Final[dict[Kind, str]] = {
+    "leaf": "leaf",
+    "tag": "tensor",
+    "tensor": "tensor outside the graph",
+}
+
+
+def _of_tensor(own_id: str, kind: Kind, info: TensorInfo, graph_index: GraphIndex) -> Choice:
+    facts = graph_index.of_tensor(info)
+    label = shorten(facts["name"].words, 60)
+    words = [label, _SAID[kind], *facts.short("shape", "values")]
+    if kind == "tag":
+        words.append(f"made by {graph_index.node_name(info.node)}")
+    savers = tuple(dict.fromkeys(node for node, _ in graph_index.saved_by.get(info.id, ())))
+    following = (info.node,) if kind == "tag" and info.node else ()
+    before = {
+        "leaf": tuple(graph_index.consumers.get(own_id, ())),
+        "tensor": savers,
+    }
+    said = shorten(", ".join(filter(None, words)), 300)
+    return Choice(own_id, kind, label, said, info.id, (), following, before.get(kind, ()))

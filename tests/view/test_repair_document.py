@@ -1,0 +1,78 @@
+"""What the browser gets of a repair; the front end's tests read the same file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gradviz.model.verdict import Attempt, Outcome, Verdict
+from gradviz.view.documents.repair import repair_document
+from gradviz.view.html.repair import repair_html
+from gradviz.view.outlines.repair import repair_text
+
+VERDICT = Verdict(
+    goal="`x.grad` is 2 < 3.",
+    is_solved=False,
+    given="x = [1.0, 2.0]",
+    outcomes=(
+        Outcome("x.grad", "[2.0, 4.0]", "None", False),
+        Outcome("<b>loss</b>", "5.0", "5.0", True),
+    ),
+    problems=("The program raised RuntimeError in line 2: `loss.backward()`.",),
+    known="`.data` hides <the> write.",
+    fix="w.add(1)",
+    message="RuntimeError: one of the variables <needed>",
+)
+HINTS = ("Which `node`?", "It has saved <e>.", "Use `add`.")
+ATTEMPT = Attempt(VERDICT, HINTS, 2, "What there is to learn.", "def program(x):\n    return x")
+SOLVED = replace(ATTEMPT, verdict=replace(VERDICT, is_solved=True, known="", problems=()))
+
+
+def test_wire_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
+    check_golden(
+        "repair/broken.json",
+        json.dumps(repair_document(ATTEMPT), indent=1, ensure_ascii=False) + "\n",
+    )
+
+
+@pytest.mark.parametrize("asked", range(5))
+def test_what_was_not_asked_for_is_in_no_form(asked: int) -> None:
+    attempt = replace(ATTEMPT, asked=asked)
+    seen = json.dumps(repair_document(attempt)) + repair_text(attempt)
+    shown = [hint for hint in HINTS if json.dumps(hint)[1:-1] in seen]
+    assert shown == list(HINTS[:asked])
+    assert ("def program" in seen) == (asked > 3)
+    assert ("w.add(1)" in seen) == (asked > 3)
+    assert attempt.why not in seen
+
+
+def test_a_repaired_program_has_no_hints_and_no_button() -> None:
+    repair = repair_document(SOLVED)["repair"]
+    assert (repair["hints"], repair["button"], repair["solution"]) == ([], "", "")
+    assert repair["why"] == ATTEMPT.why
+    assert "hint" not in repair_text(SOLVED)
+
+
+def test_text_of_the_program_is_no_markup() -> None:
+    html = repair_html(ATTEMPT)
+    assert "<b>" not in html
+    assert "&lt;b&gt;loss&lt;/b&gt;" in html
+    assert "<code>.data</code> hides &lt;the&gt; write." in html
+    assert "<script" not in html
+
+
+def test_the_text_says_all_that_was_found() -> None:
+    assert repair_text(ATTEMPT).split("\n") == [
+        "Not repaired yet",
+        "  goal: `x.grad` is 2 < 3.",
+        "  run with x = [1.0, 2.0]",
+        "  ✗ x.grad: expected [2.0, 4.0], found None",
+        "  ✓ <b>loss</b>: 5.0",
+        "  The program raised RuntimeError in line 2: `loss.backward()`.",
+        "  `.data` hides <the> write.",
+        "  hint 1: Which `node`?",
+        "  hint 2: It has saved <e>.",
+    ]

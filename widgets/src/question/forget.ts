@@ -1,0 +1,26 @@
+// What gradviz.predict.reset() shows: a button that forgets what was answered in this browser. The
+// view alone forgets nothing, since a page may show it again at any time.
+import { focusable, html } from "../lib/dom";
+import { followTheme } from "../lib/theme";
+import { Progress } from "./progress";
+
+export const ANSWERED = "answered questions";
+
+export function mountForget(root: HTMLElement, signal: AbortSignal): void {
+  const update = followTheme(
+    () => "auto",
+    (shade) => root.setAttribute("data-theme", shade),
+    signal,
+  );
+  update();
+  root.setAttribute("aria-label", ANSWERED);
+  const status = html("p", { role: "status" }, "What was answered is kept in this browser.");
+  const props = { type: "button", class: "gradviz-button" };
+  const button = focusable(html("button", props, "Forget all answers"));
+  button.addEventListener("click", () => {
+    const count = Progress.forgetAll();
+    status.textContent = `${count} ${count === 1 ? "answer is" : "answers are"} forgotten.`;
+  });
+  const foot = html("div", { class: "gradviz-question-foot" }, button, status);
+  root.append(html("div", { class: "gradviz-question" }, foot));
+}
