@@ -35,6 +35,7 @@ from gradviz.view.figures.gradient_heat import heat_of
 from gradviz.view.figures.memory import figures_of
 from gradviz.view.graph.drawing import is_readable
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.widgets.base import GraphWidget
 from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
@@ -148,6 +149,11 @@ def show(
         >>> picture.selected
         ''
     """
+    if len(what) == 1 and isinstance(what[0], GraphWidget):
+        raise OptionError(
+            f"this is a {type(what[0]).__name__}, which is shown by itself: write its name alone "
+            "in the last line of a cell, or display(it) anywhere else"
+        )
     if unknown:
         raise OptionError(
             f"show() has no option {next(iter(unknown))!r}; its options are {', '.join(_OPTIONS)}"

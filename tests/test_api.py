@@ -81,6 +81,13 @@ def test_names_cannot_be_given_to_a_graph(loss: torch.Tensor) -> None:
         gradviz.show(gradviz.snapshot(loss), names={})
 
 
+def test_what_is_a_widget_already_is_not_shown_again() -> None:
+    model = torch.nn.Linear(2, 1)
+    report = gradviz.audit(model(torch.ones(1, 2)).sum(), model)
+    with pytest.raises(gradviz.OptionError, match="ReportWidget, which is shown by itself"):
+        gradviz.show(report)
+
+
 @pytest.mark.parametrize("part", ["saved", "values", "grad", "formula", "versions"])
 def test_hiding_a_part_changes_the_picture(loss: torch.Tensor, part: str) -> None:
     loss.backward(retain_graph=True)

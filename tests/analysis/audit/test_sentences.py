@@ -194,6 +194,11 @@ MODEL, LOSS = Net(), Net()(torch.ones(1, 2)).sum()
             r"^model is an optimizer, which comes third",
         ),
         ((LOSS, MODEL, "Adam"), OptionError, r"^optimizer= is a str, not an optimizer"),
+        (
+            (LOSS, MODEL, [torch.optim.SGD(MODEL.parameters())]),
+            OptionError,
+            r"^optimizer= is a list, .*: pass the one whose step\(\) follows this loss",
+        ),
     ],
 )
 def test_what_cannot_be_audited_is_said(
