@@ -145,7 +145,9 @@ def transform(widget: Widget) -> str:
     return str(widget.root.locator(".gradviz-viewport > svg").evaluate("e => e.style.transform"))
 
 
-@pytest.mark.parametrize("size", SIZES[:3])
+@pytest.mark.parametrize(
+    "size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.exhaustive), SIZES[2]]
+)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_step_is_whole_in_the_window_and_the_same_from_both_sides(
     bare: Bare, name: str, size: tuple[int, int]

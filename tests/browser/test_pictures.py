@@ -32,6 +32,8 @@ PROGRAMS = (
     "mlp",
     "transformer",
 )
+FEW = ("shared_input", "freed_after_backward", "views_share_storage", "tensor_hooks", "transformer")
+"""Those of which every item is looked at each time."""
 
 
 def wire_of(name: str, **options: Any) -> dict[str, Any]:
@@ -41,7 +43,13 @@ def wire_of(name: str, **options: Any) -> dict[str, Any]:
     )
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in FEW else pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in PROGRAMS
+    ],
+)
 def test_every_item_has_a_card_and_every_row_an_item(bare: Bare, name: str, shoot: Shoot) -> None:
     sent = wire_of(name)
     widget = bare.mount(sent)

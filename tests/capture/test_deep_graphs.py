@@ -100,7 +100,7 @@ def test_a_graph_100_000_deep_is_freed_in_the_main_thread(step: str) -> None:
     "how",
     [
         "thread",
-        "looked at in a thread",
+        pytest.param("looked at in a thread", marks=pytest.mark.deepest),
         "at exit",
         pytest.param("after backward", marks=pytest.mark.deepest),
         pytest.param("twice from the middle", marks=pytest.mark.deepest),

@@ -22,8 +22,12 @@ from gradviz.capture.recorder import frames, function_mode, line_events, live_gr
 from gradviz.capture.recorder import registry as numbers
 from gradviz.capture.recorder.observers import backward as backward_events
 from gradviz.capture.recorder.observers import call_events, graph_reading
-from gradviz.capture.recorder.tracers import frame, monitoring
 from tests.truth.recorded import differences, nodes_now, world
+
+if sys.version_info >= (3, 12):
+    from gradviz.capture.recorder.tracers.monitoring import MonitoringTracer as LineTracer
+else:
+    from gradviz.capture.recorder.tracers.frame import FrameTracer as LineTracer
 
 pytestmark = [
     pytest.mark.usefixtures("signals_end_what_runs"),
@@ -73,10 +77,8 @@ PLACES: list[Place] = [
     (frames.BorrowedFrame, "call"),
     (line_events.LineEvents, "line_event"),
     (line_events.LineEvents, "stop"),
-    (frame.FrameTracer, "start"),
-    (frame.FrameTracer, "stop"),
-    (monitoring.MonitoringTracer, "start"),
-    (monitoring.MonitoringTracer, "stop"),
+    (LineTracer, "start"),
+    (LineTracer, "stop"),
 ]
 
 

@@ -51,9 +51,7 @@ def checked(optimizer: Any) -> torch.optim.Optimizer | None:
             "scaler.step(optimizer)"
         )
     if isinstance(optimizer, (list, tuple, dict)):
-        hint = (
-            "pass the one whose step() follows this loss: gradviz.audit(loss, model, optimizer)"
-        )
+        hint = "pass the one whose step() follows this loss: gradviz.audit(loss, model, optimizer)"
     raise OptionError(
         f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. The "
         f"param_groups of an optimizer say which tensors it updates: {hint}"

@@ -7,11 +7,12 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar
 
 import torch
-from torch.autograd.function import _HookMixin
+from torch.autograd.function import AUTOGRAD_FUNCTION_COUNTER, _HookMixin
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from torch.utils.hooks import RemovableHandle
@@ -103,11 +104,30 @@ def code_of_module_call() -> CodeType:
     return torch.nn.Module._call_impl.__code__
 
 
-def code_of_function_apply() -> CodeType:
-    """Code that every call of a custom ``torch.autograd.Function`` runs through."""
-    apply: Any = torch.autograd.Function.apply
-    code: CodeType = inspect.unwrap(apply.__func__).__code__
-    return code
+def code_of_function_apply() -> CodeType | None:
+    """Code that every call of a custom ``torch.autograd.Function`` runs through; ``None`` where
+    ``apply`` is written in C, as since torch 2.14."""
+    apply: Any = getattr(torch.autograd.Function.apply, "__func__", None)
+    return None if apply is None else code_of(apply)
+
+
+def codes_of_forwards() -> frozenset[CodeType]:
+    """Code of ``forward`` and ``setup_context`` of all custom Functions that there are by now."""
+    return _forwards_of(repr(AUTOGRAD_FUNCTION_COUNTER))
+
+
+@lru_cache(maxsize=1)
+def _forwards_of(_: str) -> frozenset[CodeType]:
+    """Asked again when torch has counted another class."""
+    found: set[CodeType] = set()
+    todo: list[type] = torch.autograd.Function.__subclasses__()
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        own = (vars(kind).get(name) for name in ("forward", "setup_context"))
+        functions = (one.__func__ for one in own if isinstance(one, (staticmethod, classmethod)))
+        found.update(code for one in functions if (code := code_of(one)) is not None)
+    return frozenset(found)
 
 
 def codes_of_module_changes() -> list[CodeType]:

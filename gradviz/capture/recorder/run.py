@@ -25,7 +25,7 @@ from gradviz.capture.recorder.observers.backward import BackwardEvents
 from gradviz.capture.recorder.observers.buffer_syncs import BufferSyncs
 from gradviz.capture.recorder.observers.call_events import CallEvents
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
-from gradviz.capture.recorder.observers.custom_functions import CustomFunctions
+from gradviz.capture.recorder.observers.custom_functions import custom_functions
 from gradviz.capture.recorder.observers.grad_mode import GradModes
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.hooks import HookEvents
@@ -112,7 +112,7 @@ class Run:
         known = KnownHooks(registry, tracer.role_changed)
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         modules.unregistered = UnregisteredTensors(registry, writer, lines, graph_reading)
-        functions = CustomFunctions(own_nodes)
+        functions = custom_functions(own_nodes)
         self._operations = operations = Operations(registry, modules, functions, options.values)
         optimizers = OptimizerEvents(registry, writer, graph_reading, positions, resting)
         self._backward_events = backward_events = BackwardEvents(
@@ -137,10 +137,12 @@ class Run:
         self._tensor_names = TensorNames(namespaces, registry, graph_reading, writer)
         self._problems = _Problems(writer)
         self._grad_modes = GradModes(writer, functions)
-        # The order matters: a step gets names, calls, writes that torch does not see, the graph;
-        # of the observers that watch a function, only the first is called.
+        # The order matters: nodes of custom Functions are noted before they are read; a step gets
+        # names, calls, writes that torch does not see, the graph; of the observers that watch a
+        # function, only the first is called.
         observers.add(
             self._problems,
+            functions,
             self._line_steps,
             self._tensor_names,
             CallEvents(operations, writer, lines, modules, optimizers, graph_reading),
@@ -149,7 +151,6 @@ class Run:
             threads,
             compiled,
             modules,
-            functions,
             BufferSyncs(registry, options.values, writer, graph_reading),
             MadeTensors(operations.tensor_keys, writer),
             SwappedTensors(registry, operations, graph_reading, writer),
