@@ -78,7 +78,7 @@ class FunctionsAppliedFromC(CustomFunctions):
         self._outer: list[bool] = []
         """What it was around each call that runs."""
         self._leaves: bool | None = None
-        """Of the one that has returned, whether it makes a node; ``None`` when torch has left it."""
+        """Whether the one that has returned makes a node; ``None`` once torch has left it."""
         self._returned: list[tuple[int, Begun, list[autograd.TensorRef]]] = []
         """Outputs that have no node yet; with how many calls run around theirs."""
 
