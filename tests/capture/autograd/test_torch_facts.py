@@ -1479,6 +1479,38 @@ def test_a_scheduler_steps_when_it_is_made_and_notes_whether_its_optimizer_has_s
     assert optimizer._opt_called  # type: ignore[attr-defined]
 
 
+def test_apply_numbers_the_node_and_switches_grad_mode_off_before_it_calls_forward() -> None:
+    seen: list[tuple[bool, Any, bool]] = []
+    calls: list[str] = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            calls.append(func.__name__)
+            return func(*args, **kwargs or {})
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            y = x * 2
+            seen.append((torch.is_grad_enabled(), ctx._sequence_nr(), y.grad_fn is None))
+            return y
+
+    x = leaf()
+    with Mode():
+        y = Double.apply(x)
+        with torch.no_grad():
+            pass
+    assert [name for name in calls if "grad_enabled" in name] == ["_set_grad_enabled"] * 2
+    assert seen == [(False, y.grad_fn._sequence_nr(), True)]
+
+
+def test_apply_is_in_c_since_torch_2_14() -> None:
+    is_in_python = hasattr(torch.autograd.Function.apply, "__func__")
+    assert is_in_python == (RELEASE < (2, 14))
+
+
 def test_a_warning_of_torch_names_the_innermost_python_frame() -> None:
     variables: dict[str, Any] = {}
     exec(compile("\ndef f(x):\n    return x.grad", "the file", "exec"), variables)

@@ -2,13 +2,13 @@
 
 NOTE [Functions applied from C]
 Up to torch 2.13 ``Function.apply`` is a function of Python, and its frame tells when a Function is
-called, with what, and what it returns. Since torch 2.14 it is written in C. So ``forward`` and
-``setup_context`` are followed instead. torch has switched grad mode off before it calls them, and
-the node has its number already: grad mode is known from the calls that switch it, and the first
-number is one less. It still is off when the last line of ``forward`` has run: that one has left is
-known when grad mode is as it was. The outputs get their node in between, so it is looked for when
-something else happens. A call of ``forward`` by its name finds grad mode as it was, and so is
-not taken for one of ``apply``.
+called, with what, and what it returns. Since torch 2.14 it is written in C (F6.18), so ``forward``
+and ``setup_context`` are followed instead. torch has switched grad mode off before it calls them,
+and the node has its number already: grad mode is known from the calls that switch it, and the
+first number is one less. It still is off when the last line of ``forward`` has run: torch has left
+the Function when grad mode is as it was before. The outputs get their node in between, so it is
+looked for when something else happens. A call of ``forward`` by its name finds grad mode as it
+was, and so is not taken for one of ``apply``.
 """
 
 from __future__ import annotations
