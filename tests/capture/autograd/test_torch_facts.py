@@ -13,7 +13,7 @@ import timeit
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -1497,9 +1497,9 @@ def test_apply_numbers_the_node_and_switches_grad_mode_off_before_it_calls_forwa
             seen.append((torch.is_grad_enabled(), ctx._sequence_nr(), y.grad_fn is None))
             return y
 
-    x = leaf()
+    x, double = leaf(), cast("Any", Double.apply)
     with Mode():
-        y = Double.apply(x)
+        y = double(x)
         with torch.no_grad():
             pass
     assert [name for name in calls if "grad_enabled" in name] == ["_set_grad_enabled"] * 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -157,13 +159,14 @@ class MonitoringTracer(BaseTracer):
         frame = sys._getframe(1)
         if code in self._codes and not self._rests(frame):
             if frame is not self._returned_from:
-                self._guarded(lambda: self._left(frame, None, False))
+                self._guarded(lambda: self._left(frame, None, False, error))
             if self.is_first_thread:
                 self._returned_from = None
             if frame is self.first:
                 self.left_open(error)
         elif _opens_or_closes(code) and frame.f_back is self.first and self.first is not None:
-            self.left_open(error)  # a signal came in its first instruction
+            if offset <= _first_instruction(code):  # a signal came; else it has raised itself
+                self.left_open(error)
 
     @autograd.never_compiled
     def _rests(self, frame: FrameType) -> bool:
@@ -172,11 +175,15 @@ class MonitoringTracer(BaseTracer):
             self.resting = None
         return self.resting is not None
 
-    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+    def _left(
+        self, frame: FrameType, value: Any, is_known: bool, error: BaseException | None = None
+    ) -> None:
         watcher = self.role(frame.f_code).watcher
         if watcher is not None:
             watcher.left(frame, value, is_known)
         if self.is_line_frame(frame):
+            if error is not None:
+                self.lines.raised(frame, error)
             self.lines.left(frame, not is_known, value)
 
     @autograd.never_compiled
@@ -191,6 +198,12 @@ class MonitoringTracer(BaseTracer):
         frames.clean(traceback)
         if self.is_line_frame(frame) and traceback is not None:
             self.lines.raised(frame, error, traceback.tb_lineno)
+
+
+@lru_cache(maxsize=10)
+def _first_instruction(code: CodeType) -> int:
+    """Offset of the first instruction that begins to run the function."""
+    return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
 def _opens_or_closes(code: CodeType) -> bool:
