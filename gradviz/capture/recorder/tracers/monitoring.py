@@ -164,9 +164,13 @@ class MonitoringTracer(BaseTracer):
                 self._returned_from = None
             if frame is self.first:
                 self.left_open(error)
-        elif _opens_or_closes(code) and frame.f_back is self.first and self.first is not None:
-            if offset <= _first_instruction(code):  # a signal came; else it has raised itself
-                self.left_open(error)
+        elif (
+            self.first is not None
+            and frame.f_back is self.first
+            and _opens_or_closes(code)
+            and offset <= _first_instruction(code)  # else it has raised itself
+        ):
+            self.left_open(error)  # a signal came in its first instruction
 
     @autograd.never_compiled
     def _rests(self, frame: FrameType) -> bool:
