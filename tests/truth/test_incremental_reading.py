@@ -17,6 +17,7 @@ from gradviz import Recording
 from gradviz.capture.recorder.names_in_sight import NamesInSight
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
+from tests.own_code import as_gradviz
 from tests.programs import PROGRAMS, Program, run_backward
 from tests.truth import test_random_programs as random_programs
 from tests.truth.test_random_programs import Machine
@@ -35,15 +36,17 @@ def story(function: Story) -> Story:
 def reading_all() -> Generator[None]:
     """Search all variables, read the whole graph and compare all memory after every line."""
 
+    @as_gradviz
     def true(*_: Any) -> bool:
         return True
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NamesInSight, "_is_same", lambda *_: False)
+        patch.setattr(NamesInSight, "_is_same", as_gradviz(lambda *_: False))
         patch.setattr(GraphReading, "_reads_everything", true)
-        patch.setattr(UntrackedWrites, "_chosen", lambda _: None)
+        patch.setattr(UntrackedWrites, "_chosen", as_gradviz(lambda _: None))
         step_ends = GraphReading.step_ends
 
+        @as_gradviz
         def reads(self: GraphReading, unnamed: Any = None) -> None:
             self.changed()
             step_ends(self, unnamed)

@@ -22,6 +22,7 @@ from gradviz.capture.recorder.observers import untracked_writes
 from gradviz.capture.recorder.registry import RegistryEntry
 from gradviz.capture.tensors import Tensors
 from gradviz.model.events import Freed, Operation, OptimizerStepped, Write, ZeroedGrad
+from tests.own_code import as_gradviz
 
 if sys.version_info < (3, 12):
     from gradviz.capture.recorder.tracers.frame import FrameTracer
@@ -39,30 +40,36 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
     info, by_depth = Tensors._info, naming.search
     gone: Any = vars(autograd.StorageRef)["is_gone"]
 
+    @as_gradviz
     def walks(*args: Any) -> Any:
         nodes, entries, index = walk(*args)
         found["nodes walked"] += len(nodes)
         return nodes, entries, index
 
+    @as_gradviz
     def reads(self: Any, places: range) -> None:
         found["nodes read"] += len(places)
         read(self, places)
 
+    @as_gradviz
     def infos(self: Any, one: Any) -> Any:
         found["tensors read"] += 1
         return info(self, one)
 
+    @as_gradviz
     def searches(*args: Any) -> Iterator[Any]:
         for one in by_depth(*args):
             found["tensors named"] += 1
             yield one
 
+    @as_gradviz
     def asks(self: Any) -> bool:
         found["storages asked"] += 1
         return bool(gone.fget(self))
 
     name_now: Any = vars(RegistryEntry)["name_now"]
 
+    @as_gradviz
     def names(self: Any) -> Any:
         found["names asked"] += 1
         return name_now.fget(self)
@@ -180,6 +187,7 @@ def test_memory_is_compared_only_where_a_write_could_go_unseen(
     compared: list[int] = []
     checksum = untracked_writes.checksum
 
+    @as_gradviz
     def compares(tensor: Tensor) -> int:
         compared.append(tensor.numel())
         return checksum(tensor)
