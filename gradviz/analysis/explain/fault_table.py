@@ -732,7 +732,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         kind="reentrant checkpoint",
         says=(
             ("RuntimeError", r"use_reentrant=True, torch.utils.checkpoint is incompatible"),
-            ("ValueError", r"Passing `context_fn` or `debug`"),
+            ("ValueError", r"^Passing `context_fn`.* only supported when use_reentrant=False"),
             ("ValueError", r"^Unexpected keyword arguments:"),
         ),
         find=checkpoint_rules.reentrant,
