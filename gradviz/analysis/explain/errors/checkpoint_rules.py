@@ -25,9 +25,10 @@ _LIMITS: Final = (
         "inputs only",
     ),
     (
-        r"Passing `context_fn` or `debug`",
-        "context_fn, debug and determinism_check belong to the kind with use_reentrant=False",
-        "a reentrant checkpoint was given context_fn or debug",
+        r"^Passing `context_fn`",
+        "context_fn, debug, determinism_check and, since torch 2.14, respect_saved_tensors_hooks "
+        "belong to the kind with use_reentrant=False",
+        "a reentrant checkpoint was given an option that only the other kind has",
     ),
     (
         r"Unexpected keyword arguments",
