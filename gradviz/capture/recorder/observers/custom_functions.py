@@ -99,7 +99,7 @@ class FunctionsAppliedFromC(CustomFunctions):
         is_switched_off = self._is_on and not is_on and not torch.is_inference_mode_enabled()
         begun = self._own_nodes.begun(arguments)
         if begun is not None:
-            begun = begun._replace(first=begun.first - 1)
+            begun = Begun(begun.first - 1, begun.given)
         self._stack.append((is_switched_off and _requires_grad(arguments), begun))
         self._outer.append(self._is_on)
         self._is_on, self._leaves = is_on, None
