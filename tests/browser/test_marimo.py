@@ -202,3 +202,4 @@ def test_an_exported_page_steps_without_a_kernel(app: Path, page: Page, shoot: S
     expect(explorer.get_by_role("slider", name="a, slider")).to_be_disabled()
     expect(leaf(explorer, "= 2.0")).to_have_count(1)
     shoot("marimo-exported")
+    page.unroute_all(behavior="wait")  # no answer is left waiting for a page that is gone
