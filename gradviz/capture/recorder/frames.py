@@ -8,6 +8,7 @@ it has the same variables too. Entries of recorder frames are taken out of trace
 
 from __future__ import annotations
 
+import dis
 import os
 import re
 import sys
@@ -24,6 +25,7 @@ NAME: Final = "__gradviz_call__"
 """Name of the frame that looks like the caller's."""
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _OVERRIDES: Final = torch.overrides.__file__
+_BEGINNING: Final = dis.opmap["RESUME"]
 
 
 def _template() -> CodeType:
@@ -149,6 +151,11 @@ def _file(entry: TracebackType) -> str:
 
 def _is_own(entry: TracebackType) -> bool:
     return is_own(entry.tb_frame.f_code)
+
+
+def is_at_beginning(code: CodeType, offset: int) -> bool:
+    """Whether an instruction is the one with which a function begins, before any of its own."""
+    return offset >= 0 and code.co_code[offset] == _BEGINNING
 
 
 def is_own(code: CodeType) -> bool:

@@ -1534,7 +1534,8 @@ def test_an_operation_is_no_event_of_the_profiler_while_record_functions_are_dis
     assert [event.name for event in events] == ["aten::sin", "aten::tan"]
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit")
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace` is deprecated:FutureWarning")
 def test_a_trace_misses_operations_without_its_state_and_names_values_by_the_innermost_frame() -> (
     None
 ):

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import _thread
 import ctypes
-import dis
 import struct
 import sys
 import threading
@@ -35,6 +34,7 @@ from types import FrameType
 from typing import Final, TypeAlias
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.frames import is_at_beginning
 from gradviz.capture.recorder.tracers.passed_on import settrace
 from gradviz.model.collector import no_collection
 
@@ -73,8 +73,6 @@ _PATIENCE: Final = 1.0
 """Seconds that are waited for threads of the engine to begin."""
 _LOOK: Final = 0.05
 """Seconds after which it is looked again whether traced threads get on."""
-_BEGINNING: Final = dis.opmap["RESUME"]
-"""Instruction with which every function begins."""
 
 
 class Stack:
@@ -150,7 +148,11 @@ class EngineThreads:
         before: set[tuple[int, int]] = set()
         while not runs.acquire(timeout=_LOOK):
             frames = sys._current_frames().items()
-            now = {(ident, id(frame)) for ident, frame in frames if _is_at_beginning(frame)}
+            now = {
+                (ident, id(frame))
+                for ident, frame in frames
+                if is_at_beginning(frame.f_code, frame.f_lasti)
+            }
             del frames
             if before & now:
                 self._is_on = False
@@ -198,10 +200,6 @@ class EngineThreads:
             for state, words in _words_of_all().items()
             if state != own and words[ident] not in started
         }
-
-
-def _is_at_beginning(frame: FrameType) -> bool:
-    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _BEGINNING
 
 
 def _is_dummy(thread: threading.Thread) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable
-from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -168,7 +166,7 @@ class MonitoringTracer(BaseTracer):
             self.first is not None
             and frame.f_back is self.first
             and _opens_or_closes(code)
-            and offset <= _first_instruction(code)  # else it has raised itself
+            and frames.is_at_beginning(code, offset)  # else it has raised itself
         ):
             self.left_open(error)  # a signal came in its first instruction
 
@@ -202,12 +200,6 @@ class MonitoringTracer(BaseTracer):
         frames.clean(traceback)
         if self.is_line_frame(frame) and traceback is not None:
             self.lines.raised(frame, error, traceback.tb_lineno)
-
-
-@lru_cache(maxsize=10)
-def _first_instruction(code: CodeType) -> int:
-    """Offset of the first instruction that begins to run the function."""
-    return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
 def _opens_or_closes(code: CodeType) -> bool:
