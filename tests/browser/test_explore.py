@@ -12,9 +12,11 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Locator, Page, expect
 
 import gradviz
-from tests.browser.bare import axe_violations
+from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
+from tests.browser.gallery import GALLERY
 from tests.browser.lab import Notebook
+from tests.browser.walk import TALLEST, Shown
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -128,6 +130,39 @@ def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
 
 def opened_code(opened: Notebook) -> str:
     return str(eval(opened.python("explorer.code")))
+
+
+@pytest.mark.parametrize("width", [930, 768, 400])
+def test_nothing_moves_while_an_answer_is_waited_for(width: int, page: Page, bare: Bare) -> None:
+    page.clock.install()
+    page.set_viewport_size({"width": width, "height": 780})
+    shown = Shown.of(GALLERY["explore"]())
+    widget = bare.mount(shown.wire, **shown.traits)
+    places = {"first": places_of(widget)}
+
+    def then(state: str, words: str) -> None:
+        expect(widget.root.locator(".gradviz-results")).to_contain_text(words)
+        places[state] = places_of(widget)
+
+    page.clock.run_for(500)
+    then("running", "running")
+    page.clock.run_for(3000)
+    then("silent", "No answer from Python yet")
+    widget.set("answered", widget.get("request")["turn"])
+    then("answered", "Change an input")
+    widget.unmount()
+    widget = bare.mount(shown.wire, **{**shown.traits, "answered": -1})
+    then("absent", "this page has no kernel")
+    assert set(places.values()) == {places["first"]}, places
+    height = widget.root.bounding_box()
+    assert height and height["height"] <= TALLEST + 1
+
+
+def places_of(widget: Widget) -> tuple[tuple[float, ...], ...]:
+    """Where the inputs, what the last run left, the graph and the end of the widget are."""
+    parts = (".gradviz-inputs", ".gradviz-results", ".gradviz-graph", ".gradviz-foot")
+    boxes = [widget.root.locator(part).bounding_box() for part in parts]
+    return tuple(tuple(round(side, 1) for side in one.values()) for one in boxes if one)
 
 
 def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(

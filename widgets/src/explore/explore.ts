@@ -3,17 +3,8 @@ import { type Control, type Exploration, explorationOf } from "../documents/expl
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import { makeInputs } from "./inputs";
-import { type Progress, Requests } from "./requests";
+import { Requests } from "./requests";
 import { makeResults } from "./results";
-
-const SAID: Readonly<Record<Progress, string>> = {
-  idle: "",
-  running: "running …",
-  silent:
-    "No answer from Python yet: the kernel is busy, or it has ended. If it has, run the cell again.",
-  absent:
-    "These are the inputs of the last run. They cannot be changed here: the function runs in Python, and this page has no kernel. Run the cell in a notebook.",
-};
 
 /** About how high the inputs are in pixels, so that the height is known before they are drawn. */
 export function heightOf({ controls }: Exploration): number {
@@ -30,7 +21,6 @@ export function heightOf({ controls }: Exploration): number {
 /** The inputs, and what the last run left; both hidden where no function is explored. */
 export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLElement] {
   const { store, prefix, signal, announce } = context;
-  const said = html("p", { class: "gradviz-progress is-quiet", "aria-live": "polite" });
   const requests = new Requests(store, signal, () => showProgress());
   const inputs = makeInputs(context, requests);
   const results = makeResults(context);
@@ -74,15 +64,13 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
     "aria-labelledby": title.id,
   });
   const buttons = html("div", { class: "gradviz-group" }, reset, copy, show);
-  panel.append(title, inputs.element, said, buttons);
+  panel.append(title, inputs.element, buttons);
   const above = html("div", { class: "gradviz-above" }, results.element, code);
 
   let shown: Exploration | undefined;
   const showProgress = () => {
     const { progress, isOpen } = requests;
-    said.textContent = SAID[progress];
-    said.hidden = progress === "idle";
-    panel.classList.toggle("is-running", progress === "running");
+    results.say(progress);
     inputs.element.disabled = !isOpen;
     reset.setAttribute("aria-disabled", String(!isOpen));
     if (shown) results.show(shown, isOpen);

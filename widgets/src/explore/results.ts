@@ -1,21 +1,37 @@
-// What the last run left beside its graph: an error or a note, what changed, what was printed.
+// What the last run left beside its graph: an error or a note, what changed, what was printed. What
+// is said of a run on its way stands there too, so that nothing moves when it comes and goes.
 import type { Exploration } from "../documents/exploration";
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
+import type { Progress } from "./requests";
 
 /** Milliseconds without another run after which a screen reader hears what changed. */
 const SETTLED = 700;
 const HINT = "Change an input: the function runs again, and what changed is listed here.";
 
+const SAID: Readonly<Record<Progress, string>> = {
+  idle: "",
+  running: "running …",
+  silent:
+    "No answer from Python yet: the kernel is busy, or it has ended. If it has, run the cell again.",
+  absent:
+    "These are the inputs of the last run. They cannot be changed here: the function runs in Python, and this page has no kernel. Run the cell in a notebook.",
+};
+
 export interface Results {
   readonly element: HTMLElement;
   show(exploration: Exploration, isOpen: boolean): void;
+  /** Says how far a run is, above what the last one left. */
+  say(progress: Progress): void;
 }
 
 export function makeResults({ announce, signal }: PanelContext): Results {
   const props = { class: "gradviz-results", role: "group", "aria-label": "What the last run left" };
   // A scrolling region must be reachable by keyboard.
   const element = focusable(html("div", props), 0);
+  const said = html("p", { class: "gradviz-progress is-quiet", "aria-live": "polite" });
+  const left = html("div", {});
+  element.append(said, left);
   let settling: number | undefined;
   signal.addEventListener("abort", () => clearTimeout(settling));
   return {
@@ -27,12 +43,16 @@ export function makeResults({ announce, signal }: PanelContext): Results {
       if (changed.length) parts.push(changedOf(changed));
       else if (!message.length && isOpen) parts.push(html("p", { class: "is-quiet" }, HINT));
       if (printed) parts.push(printedOf(printed));
-      element.replaceChildren(...parts);
-      element.hidden = !parts.length;
+      left.replaceChildren(...parts);
       element.scrollTop = 0;
       clearTimeout(settling);
-      const said = (message.length ? message : changed).join("; ");
-      if (said) settling = window.setTimeout(() => announce(said), SETTLED);
+      const words = (message.length ? message : changed).join("; ");
+      if (words) settling = window.setTimeout(() => announce(words), SETTLED);
+    },
+    say(progress) {
+      said.textContent = SAID[progress];
+      said.hidden = progress === "idle";
+      element.classList.toggle("is-running", progress === "running");
     },
   };
 }
