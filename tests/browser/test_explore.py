@@ -155,7 +155,8 @@ def test_nothing_moves_while_an_answer_is_waited_for(width: int, page: Page, bar
     then("absent", "this page has no kernel")
     assert set(places.values()) == {places["first"]}, places
     height = widget.root.bounding_box()
-    assert height and height["height"] <= TALLEST + 1
+    assert height is not None
+    assert height["height"] <= TALLEST + 1
 
 
 def places_of(widget: Widget) -> tuple[tuple[float, ...], ...]:

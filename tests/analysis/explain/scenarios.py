@@ -1764,6 +1764,29 @@ y.sum().backward()  # noticed
     fixes=1,
 )
 add(
+    "a Function that forgets the gradient of its last argument, and gives one that is not needed",
+    "wrong number of gradients",
+    """
+class Affine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, bias):
+        ctx.save_for_backward(x, w)
+        return x @ w + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w.T, x.T @ g  # culprit
+
+w, bias = torch.ones(3, 2, requires_grad=True), torch.zeros(2, requires_grad=True)
+y = Affine.apply(torch.ones(4, 3), w, bias)  # saved
+y.sum().backward()  # noticed
+""",
+    variables=("g", "w", "x"),
+    node="AffineBackward",
+    fixes=0,
+)
+add(
     "a Function that gives too many gradients",
     "wrong number of gradients",
     """

@@ -1903,3 +1903,52 @@ add(
     score = rows.grad.abs().sum(-1) + one_hot.grad[torch.arange(2), ids]
     """,
 )
+add(
+    "a Function whose forward writes its input through .data, and whose backward is that of it",
+    """
+    layer = nn.Linear(3, 2)
+    optimizer = optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        h = layer(torch.randn(4, 3))
+        Square.apply(h).sum().backward()
+        optimizer.step()
+    """,
+    before="""
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x.clone())
+            return x.data.pow_(2)
+        @staticmethod
+        def backward(ctx, grad):
+            x, = ctx.saved_tensors
+            return 2 * x * grad
+    """,
+)
+add(
+    "an optimizer that is given another parameter in each turn",
+    """
+    layer, extra = nn.Linear(3, 1), nn.Parameter(torch.zeros(1))
+    optimizer = optim.SGD([*layer.parameters(), extra], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (layer(torch.randn(4, 3)) + extra).pow(2).mean().backward()
+        optimizer.step()
+        extra = nn.Parameter(extra.detach().clone())
+        optimizer.add_param_group({"params": [extra]})
+    """,
+)
+add(
+    "a running mean, of which this batch has a gradient, that is subtracted",
+    """
+    layer, mean = nn.Linear(3, 2), torch.zeros(2)
+    optimizer = optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        h = layer(torch.randn(4, 3))
+        mean = 0.9 * mean.detach() + 0.1 * h.mean(0)
+        (h - mean).pow(2).mean().backward()
+        optimizer.step()
+    """,
+)

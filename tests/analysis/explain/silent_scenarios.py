@@ -1044,6 +1044,22 @@ def moved(w, b, x, t, times):
 """
 
 add(
+    "detached weights after a gradient that has no graph either",
+    text=_TRAINED
+    + """
+    for _ in range(2):
+        g, = torch.autograd.grad(F.mse_loss(net(x), t), [net.weight])
+        fast = (net.weight - 0.1 * g).detach().requires_grad_()
+        opt.zero_grad()
+        F.mse_loss(x @ fast.T, t).backward()
+        opt.step()
+    """,
+    culprit="fast = (net.weight - 0.1 * g).detach().requires_grad_()",
+    variables=("net.weight", "net.bias"),
+    right=(),
+    **_UNTRAINED,
+)
+add(
     "backward is named and not called",
     text=_TRAINED
     + """

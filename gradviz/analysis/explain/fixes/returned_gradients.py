@@ -83,7 +83,8 @@ def of_number(
         new = [*texts[:owed], *["None"] * (owed - given)]  # the places are right
         if any(needed[given:]):
             return
-    elif sum(is_grad) == sum(needed):
+    elif sum(is_grad) == sum(needed) and (owed < given or sum(needed) == 1):
+        # Of several that are fewer than the arguments either may be missing: a None, or a gradient.
         new = [next(kept) if is_needed else "None" for is_needed in needed]
     elif given < owed and not any(needed[given:]):
         new = [*texts, *["None"] * (owed - given)]

@@ -143,7 +143,8 @@ def _cut(keys: tuple[str, ...], place: EventPlace, history: History) -> Cut | No
             return flow.frozen(key)
         uses = flow.on(key, roots) if roots else None
         if uses is not None and uses.is_sure and uses.cuts:
-            return uses.cuts[0]
+            # With create_graph=True a gradient would have a graph; past another cut none goes on.
+            return next((one for one in uses.cuts if one.reason != "create_graph"), uses.cuts[0])
     return None
 
 

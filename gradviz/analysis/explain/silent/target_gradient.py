@@ -73,12 +73,16 @@ def _is_distance(node: str | None, history: History) -> bool:
 
 
 def _estimate(keys: tuple[str, ...], history: History) -> int | None:
-    """Which side is something given plus a scaled value of what the other side is, too."""
+    """Which side is something given plus a scaled value of what the other side is, too.
+
+    It is none if it is computed from the other side: what a mean is subtracted from has no target.
+    """
     sides = [side for side, key in enumerate(keys) if _is_given_plus(key, history)]
     if len(sides) != 1:
         return None
     one, other = (leaves_of(key, history) for key in keys)
-    return sides[0] if one & other else None
+    is_from_other = node_of(keys[1 - sides[0]], history) in nodes_of(keys[sides[0]], history)
+    return sides[0] if one & other and not is_from_other else None
 
 
 def _is_given_plus(key: str, history: History) -> bool:
@@ -90,13 +94,22 @@ def _is_given_plus(key: str, history: History) -> bool:
     return len({*made[1].reads} & {*made[1].required}) == 1
 
 
+def node_of(key: str, history: History) -> str | None:
+    """The node of the call that made a tensor."""
+    made = history.makers.get(key)
+    return None if made is None else made[1].node
+
+
+def nodes_of(key: str, history: History) -> set[str]:
+    """The nodes through which a gradient of a tensor goes, its own too."""
+    step = len(history.recording.records) - 1
+    return {*reachable([node_of(key, history) or ""], lambda one: entries(history.node(one, step)))}
+
+
 def leaves_of(key: str, history: History) -> set[str]:
     """The leaves from which a tensor was computed."""
-    made = history.makers.get(key)
-    node = None if made is None else made[1].node
     step = len(history.recording.records) - 1
-    found = reachable([node or ""], lambda one: entries(history.node(one, step)))
-    rows = (history.node(one, step) for one in found)
+    rows = (history.node(one, step) for one in nodes_of(key, history))
     return {row.variable for row in rows if row is not None and row.variable is not None}
 
 

@@ -105,8 +105,29 @@ def training_steps(history: History) -> Iterator[TrainingStep]:
     last: dict[tuple[str, ...], EventPlace] = {}
     for place, event in history.told(OptimizerStepped):
         if event.parameters:
-            yield TrainingStep(history, last.get(event.parameters), place, event)
+            start = last.get(event.parameters) or _before_it_grew(place, event, last, history)
+            yield TrainingStep(history, start, place, event)
             last[event.parameters] = place
+
+
+def _before_it_grew(
+    place: EventPlace,
+    event: OptimizerStepped,
+    last: dict[tuple[str, ...], EventPlace],
+    history: History,
+) -> EventPlace | None:
+    """The last step of an optimizer on the same line, which has been given more parameters since:
+    `add_param_group()`."""
+    line = history.line(place)
+    found = [
+        at
+        for parameters, at in last.items()
+        if event.parameters[: len(parameters)] == parameters
+        and line is not None
+        and (before := history.line(at)) is not None
+        and (before.code, before.line) == (line.code, line.line)
+    ]
+    return max(found, default=None)
 
 
 def updates_by_hand(history: History) -> Iterator[TrainingStep]:

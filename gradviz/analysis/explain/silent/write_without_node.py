@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from gradviz.analysis.code.sites import site_of
-from gradviz.analysis.code.statements import statement_of
+from gradviz.analysis.code.statements import statement_of, statements_at
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
 from gradviz.analysis.explain.fixes.untracked_writes import copied_alias, recorded_write
@@ -21,7 +22,7 @@ from gradviz.analysis.explain.silent.sentences import write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Fix
 from gradviz.model.history import EventPlace, History, WriteEvent
-from gradviz.model.records import Number, TensorInfo, ValueSummary
+from gradviz.model.records import Node, Number, TensorInfo, ValueSummary
 from gradviz.model.sentence import Term, say
 
 _PARTS: Final = frozenset(
@@ -121,6 +122,8 @@ def _misses(
     readers = [r for r in history.readers(node) if r.id in ran and r.id not in own]
     after = [r for r in readers if act.is_before(history.birth(r.id)) and history.is_made_then(r)]
     after = [r for r in after if not _is_put_back(act, info, r.id, history)]
+    # The backward of a Function is the derivative of what its forward writes.
+    after = [r for r in after if not _is_in_forward_of(r, act, history)]
     if info.values is None:  # it may be another part that was read
         after = [r for r in after if r.name not in _PARTS or not is_of_part(act, history)]
     for backward, (place, run) in ran.get(node, {}).items():
@@ -140,6 +143,35 @@ def _misses(
                     yield UnseenWrite(act, info, node, reader.id, slot, place)
         if _is_root(act, info, backward, history):
             yield UnseenWrite(act, info, node, None, 0, place)
+
+
+def _is_in_forward_of(node: Node, act: WriteEvent, history: History) -> bool:
+    """Whether a write is in the forward of the custom Function of a node.
+
+    Of a class inside a function the recording has the text of forward alone. Where forward is not
+    followed, what it does is at the call of ``apply``.
+    """
+    if not node.name.endswith("Backward"):  # torch numbers its own
+        return False
+    if history.birth(node.id)[0] == act.place[0]:
+        site = site_of(history, act.place, act.event)
+        if site is not None and site.function_around(act.event.by) is not None:
+            return True
+    for statement in statements_at(history, act.place):
+        functions = [n for n, one in enumerate(statement.around) if _is_forward(one)]
+        if not functions:
+            continue
+        owner = statement.around[functions[-1] - 1] if functions[-1] else None
+        if not isinstance(owner, ast.ClassDef) or node.name == f"{owner.name}Backward":
+            return True
+    return False
+
+
+def _is_forward(one: ast.stmt) -> bool:
+    """Whether it is the definition of the forward of a custom Function."""
+    if not isinstance(one, ast.FunctionDef) or one.name != "forward":
+        return False
+    return any(getattr(mark, "id", "") == "staticmethod" for mark in one.decorator_list)
 
 
 def _is_put_back(act: WriteEvent, info: TensorInfo, reader: str, history: History) -> bool:
