@@ -163,7 +163,11 @@ def places_of(widget: Widget) -> tuple[tuple[float, ...], ...]:
     """Where the inputs, what the last run left, the graph and the end of the widget are."""
     parts = (".gradviz-inputs", ".gradviz-results", ".gradviz-graph", ".gradviz-foot")
     boxes = [widget.root.locator(part).bounding_box() for part in parts]
-    return tuple(tuple(round(side, 1) for side in one.values()) for one in boxes if one)
+    return tuple(
+        tuple(round(side, 1) for side in (one["x"], one["y"], one["width"], one["height"]))
+        for one in boxes
+        if one
+    )
 
 
 def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
