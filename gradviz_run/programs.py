@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from types import CodeType
 _MODULE = "__main__"
 
+_kept: list[object] = []
+"""The module that was `__main__`: Python 3.11 may crash at its end if it goes before."""
+
 
 class Program:
     """Code that becomes ``__main__``.
@@ -54,6 +57,7 @@ class Program:
         # With -P and -I Python puts no folder in front.
         if not sys.flags.safe_path:
             sys.path[0] = folder
+        _kept.append(sys.modules[_MODULE])
         sys.modules[_MODULE] = self.main
 
 
