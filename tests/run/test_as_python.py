@@ -73,3 +73,14 @@ def test_a_recorded_program_prints_and_ends_as_without(program: AsPython, tmp_pa
 
 def test_programs_that_run_each_time_are_there() -> None:
     assert {one.name for one in ALL} >= QUICK
+
+
+def test_the_command_ends_with_1_where_a_script_does_not_compile(tmp_path: Path) -> None:
+    """Through the command itself: only then does nothing else hold the first ``__main__``."""
+    command = Path(sys.executable).with_name("gradviz")
+    if not command.is_file():
+        pytest.skip("gradviz is not installed as a command")
+    (tmp_path / "indented.py").write_text("x = 1\n  y = 2\n", "utf-8")
+    done = ran(tmp_path, str(command), "run", "indented.py")
+    assert b"IndentationError" in done.stderr
+    assert done.returncode == 1
