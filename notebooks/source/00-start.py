@@ -47,7 +47,7 @@ print(news())
 # Beside the lessons:
 #
 # - Which of the things that I have read about autograd do not hold?
-#   [The ledger](ledger.ipynb) runs seventy of them.
+#   [The ledger](ledger.ipynb) runs sixty-nine of them.
 # - Could I write `backward()` myself? [In 25 lines](howto/write-backward.ipynb).
 # - How do I pay for memory with time? [Checkpointing](howto/checkpointing.ipynb)
 #

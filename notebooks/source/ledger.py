@@ -1,7 +1,7 @@
 # %% title [markdown]
 # # The ledger: statements about autograd, and torch's answer
 #
-# Seventy statements that people read about autograd and that do not hold, or hold in part only.
+# Sixty-nine statements that people read about autograd and that do not hold, or hold in part only.
 # Each one is run here. A cell prints torch's answer, and an `assert` or a `check` fails if torch
 # ever answers otherwise. To find a statement, search this page for one of its words.
 #
@@ -286,20 +286,6 @@ print("with the hook a gets 3 + 3 + 30:", a.grad.item())
 assert (kept.grad.item(), asked.item(), seen) == (1, 1, [1])
 assert not attribute.retains_grad
 assert a.grad.item() == 36
-
-# %% computed [markdown]
-# **False:** "`requires_grad=False` does not always mean that no gradient is computed." For the
-# operations of torch it does: the node hands on `None`.
-# [Start and end of backward](howto/start-and-end-of-backward.ipynb)
-
-# %% computed-run claims=["D2"]
-w, x = leaf(2.0), torch.tensor([4.0])
-for_w, for_x = (w * x).grad_fn(torch.ones(1))
-print("for w:", for_w.item(), "  for x:", for_x)
-assert for_x is None
-with check.raises("unused input") as error:
-    torch.autograd.grad(w * x, x)
-print("asked for, that of x raises", error.raised)
 
 # %% cut [markdown]
 # ## Backward twice

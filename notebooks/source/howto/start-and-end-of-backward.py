@@ -72,11 +72,9 @@ print("without it:   w.grad", w.grad.item(), " b.grad", b.grad.item())
 # %% ask [markdown]
 # ## Ask where no path leads
 #
-# **Heard in the wild, and false:** "`requires_grad=False` does not always mean that no gradient is
-# computed." For torch's own operations it means just that: the last line is what `MulBackward0`
-# computes for `w` and for `x`. Asking for the gradient of `x` is an error.
+# Asking for the gradient of `x`, which does not require grad, is an error.
 
-# %% ask-run claims=["D2", "X14"] refutes=["D2"]
+# %% ask-run claims=["X14"]
 x = torch.tensor(4.0)  # does not require grad
 unused = torch.tensor(5.0, requires_grad=True)
 
@@ -94,7 +92,20 @@ ask("w and unused", [w, unused])
 ask("the same with allow_unused", [w, unused], allow_unused=True)
 ask("the same with materialize_grads", [w, unused], materialize_grads=True)
 ask("x", [x])
-print("MulBackward0 hands on             ", (w * x).grad_fn(torch.ones_like(w)))
+
+# %% dropped [markdown]
+# ## Computed, and dropped
+#
+# **Heard in the wild, and true:** "`requires_grad=False` does not always mean that no gradient is
+# computed." `MulBackward0` computes none for `x`. `StackBackward0` cuts what arrives into one piece
+# per tensor, whatever its flag, and backward drops the piece of `x`: its edge leads to no node.
+
+# %% dropped-run claims=["D2"]
+stacked = torch.stack([w, x])
+print("MulBackward0 hands on  ", (w * x).grad_fn(torch.ones_like(w)))
+print("StackBackward0 hands on", stacked.grad_fn(torch.ones_like(stacked)))
+for node, _ in stacked.grad_fn.next_functions:
+    print("its edge leads to      ", "no node" if node is None else node.name())
 
 # %% layer [markdown]
 # ## Compare with a gradient by hand
