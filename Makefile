@@ -27,6 +27,9 @@ SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 BENCH_ARGS ?= --plot build/growth.svg
 # Pythons of test-versions, as in PYTHONS="3.13 3.14"; all if empty.
 PYTHONS ?=
+# What goes on to size (as in SIZE_ARGS=--lower) and to test-faults (as in FAULTS_ARGS="--only view").
+SIZE_ARGS ?=
+FAULTS_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -68,7 +71,7 @@ lab: env  ## open JupyterLab on the lessons
 # --------------------------------------------------------------------- checks
 
 .PHONY: test
-test: env node-if-there test-python test-lessons  ## run every test this machine can run
+test: env node-if-there browser-if-there test-python test-lessons  ## run every test this machine can run
 
 .PHONY: test-python
 test-python: env
@@ -80,11 +83,12 @@ test-lessons: env
 
 # Programs do not run in the processes that drive Chromium for minutes. pytest ends with 5 where
 # PYTEST_ARGS leaves no test of a kind.
+IF_ANY := || [ $$? -eq 5 ]
 EXHAUSTIVE := opdb_all or deepest or exhaustive
 .PHONY: test-exhaustive
 test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again (minutes)
-	$(RUN) pytest -rs -m "($(EXHAUSTIVE)) and not browser" --durations=20 $(SHARED) $(PYTEST_ARGS) || [ $$? -eq 5 ]
-	$(RUN) pytest -rs -m "($(EXHAUSTIVE)) and browser" --durations=20 $(SHARED) $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(RUN) pytest -rs -m "($(EXHAUSTIVE)) and not browser" --durations=20 $(SHARED) $(PYTEST_ARGS) $(IF_ANY)
+	$(RUN) pytest -rs -m "($(EXHAUSTIVE)) and browser" --durations=20 $(SHARED) $(PYTEST_ARGS) $(IF_ANY)
 
 .PHONY: test-played
 test-played: env  ## every lesson played by a learner in Chromium: wrong answers, hints, right ones (minutes)
@@ -92,11 +96,11 @@ test-played: env  ## every lesson played by a learner in Chromium: wrong answers
 
 .PHONY: test-accelerator
 test-accelerator: env  ## tests and lessons with tensors on CUDA: a GPU, or a stand-in that g++ compiles (minutes)
-	$(RUN) tests.accelerator -n $(WORKERS)
+	$(RUN) tests.accelerator -n $(WORKERS) $(PYTEST_ARGS)
 
 .PHONY: test-models
 test-models: .venv-models/.installed  ## the gallery of models, those of transformers, peft and lightning too
-	.venv-models/bin/python -m pytest -rs --durations=10 -m "" $(SHARED) tests/models $(PYTEST_ARGS)
+	.venv-models/bin/python -m pytest -rs --durations=10 -m "" $(SHARED) tests/models $(PYTEST_ARGS) $(IF_ANY)
 
 .PHONY: gallery
 gallery: .venv-models/.installed  ## draw docs/gallery.md and its pictures again
@@ -111,8 +115,20 @@ gallery: .venv-models/.installed  ## draw docs/gallery.md and its pictures again
 	@touch $@
 
 .PHONY: test-versions
-test-versions: env  ## facts, capture and recorder on every Python, oldest and newest torch (nightly)
+test-versions: env  ## every Python, oldest and newest torch, oldest versions of what else is needed (nightly)
 	$(RUN) tests.versions $(PYTHONS)
+
+.PHONY: test-faults
+test-faults: env node-if-there  ## are faults that are put into gradviz noticed by its tests? (half an hour)
+	$(RUN) tests.seeded_faults $(FAULTS_ARGS)
+
+.PHONY: test-nightly
+test-nightly:  ## all tests, whole, one target after the other (hours)
+	$(MAKE) --keep-going check test test-models test-exhaustive test-accelerator test-played test-faults test-versions
+
+.PHONY: size
+size: env  ## how large gradviz is, beside the last commit; tests/size.json only falls
+	$(RUN) tests.size $(SIZE_ARGS)
 
 .PHONY: check
 check: env node-if-there  ## lint and check types, Python and TypeScript
@@ -166,6 +182,15 @@ lessons: env  ## run notebooks/source and write notebooks/*.ipynb
 .PHONY: readme
 readme: env  ## draw README.svg again
 	$(RUN) tests.test_readme
+
+# Chromium's headless shell, where Debian has it and we may install it.
+.PHONY: browser-if-there
+browser-if-there:
+	@if ! command -v chromium >/dev/null; then echo "Browser tests are skipped: no Chromium"; \
+	elif ! command -v chromium-headless-shell >/dev/null; then \
+	  { [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && \
+	    timeout 120 apt-get install -q -y --no-install-recommends chromium-headless-shell >/dev/null; } || \
+	  echo "Browser tests take a third longer: no chromium-headless-shell (a package of Debian's)"; fi
 
 .PHONY: clean
 clean:  ## remove the environment and everything that was made

@@ -1,12 +1,15 @@
-"""What all tests share: how doctests run, torch's threads, the flag that rewrites golden files."""
+"""What all tests share: how doctests run, torch's threads, the flag that rewrites golden files,
+a part of the tests, and which tests have not run when a run is interrupted."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -38,12 +41,82 @@ def keep_out_of_collections() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flag that rewrites golden files."""
+    """Add the flag that rewrites golden files, and the choice of a part."""
     parser.addoption(
         "--update-golden",
         action="store_true",
         help="write the golden files anew instead of comparing; read the difference as text",
     )
+    parser.addoption(
+        "--part",
+        type=_part,
+        metavar="K/N",
+        help="run the tests only whose crc32 of the id, modulo N, is K; a notebook is one test",
+    )
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, _, parts = text.partition("/")
+    return int(number), int(parts)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave those of other parts out."""
+    chosen: tuple[int, int] | None = config.getoption("--part")
+    if chosen is not None:
+        number, parts = chosen
+        others = [item for item in items if crc32(_id(item).encode()) % parts != number]
+        items[:] = [item for item in items if crc32(_id(item).encode()) % parts == number]
+        config.hook.pytest_deselected(items=others)
+
+
+def _id(item: pytest.Item) -> str:
+    # Cells of a notebook need those before them.
+    return item.nodeid.partition("::")[0] if item.path.suffix == ".ipynb" else item.nodeid
+
+
+class NotRun:
+    """Says at the end of a run that was interrupted which tests had not ended by then.
+
+    Where xdist shares the tests, it is asked in pytest's own process, which runs none.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, None] = {}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """All tests wait: those of the first worker, since every worker collects all."""
+        self.waiting = self.waiting or dict.fromkeys(ids)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """All tests wait, where there are no workers."""
+        self.waiting.update((item.nodeid, None) for item in session.items)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One less, once it has ended or failed."""
+        if report.when == "teardown" or report.failed:
+            self.waiting.pop(report.nodeid, None)
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode
+    ) -> None:
+        """A line per file, and each test in `build/not_run.txt`."""
+        if exitstatus != pytest.ExitCode.INTERRUPTED or not self.waiting:
+            return
+        files = Counter(test.partition("::")[0] for test in self.waiting)
+        target = terminalreporter.config.rootpath / "build" / "not_run.txt"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text("\n".join(self.waiting) + "\n", "utf-8")
+        terminalreporter.section(f"not run: {len(self.waiting)} tests, listed in build/not_run.txt")
+        for file, number in files.items():
+            terminalreporter.line(f"NOT RUN {number:5} of {file}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count what waits."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(NotRun(), "not-run")
 
 
 @pytest.fixture
