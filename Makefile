@@ -122,6 +122,11 @@ test-versions: env  ## every Python, oldest and newest torch, oldest versions of
 test-faults: env node-if-there  ## are faults that are put into gradviz noticed by its tests? (half an hour)
 	$(RUN) tests.seeded_faults $(FAULTS_ARGS)
 
+.PHONY: coverage
+coverage: env node-if-there  ## what of gradviz do the tests reach? (twice the time of all tests)
+	$(RUN) pip install -q -c .venv/constraints.txt 'gradviz-kit[coverage]'
+	$(RUN) tests.covered
+
 .PHONY: test-nightly
 test-nightly:  ## all tests, whole, one target after the other (hours)
 	$(MAKE) --keep-going check test test-models test-exhaustive test-accelerator test-played test-faults test-versions
