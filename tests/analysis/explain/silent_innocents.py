@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tests.analysis.explain.silent_running import program
+from tests.analysis.explain.silent_running import TRAINED_IN_PART, program, two_layers
 
 
 @dataclass(frozen=True)
@@ -1487,158 +1487,81 @@ add(
 
 add(
     "a backbone is frozen by its name",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.backbone, self.neck = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.neck(torch.tanh(self.backbone(x)))))
+    two_layers("backbone", "neck")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         if name.startswith("backbone") or "backbone." in name:
             p.requires_grad = False
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "all numbered norms are frozen",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.bn, self.bn1 = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.bn1(torch.tanh(self.bn(x)))))
+    two_layers("bn", "bn1")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         if "bn" in name:
             p.requires_grad_(False)
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "a part of several names, of none in full",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.encoder, self.text_encoder = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.text_encoder(torch.tanh(self.encoder(x)))))
+    two_layers("encoder", "text_encoder")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         if "enc" in name:
             p.requires_grad_(False)
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "only the head stays trainable",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.head_in, self.body = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.body(torch.tanh(self.head_in(x)))))
+    two_layers("head_in", "body")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         p.requires_grad = name.startswith(("out", "head"))
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "only biases are trained",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.second(torch.tanh(self.first(x)))))
+    two_layers("first", "second")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         p.requires_grad = "bias" in name
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "frozen with others and trained again",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.enc, self.after_enc = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.after_enc(torch.tanh(self.enc(x)))))
+    two_layers("enc", "after_enc")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         if "enc" in name:
             p.requires_grad = False
     model.after_enc.requires_grad_(True)
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "two models whose loops have the same variables",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.enc, self.after_enc = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.after_enc(torch.tanh(self.enc(x)))))
+    two_layers("enc", "after_enc")
+    + """
     model, teacher = Model(), Model()
     for name, p in teacher.named_parameters():
         p.requires_grad = False
     for name, p in model.named_parameters():
         if name.startswith("enc."):
             p.requires_grad = False
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 
 # --------------------------------------------------------- both sides have a gradient, and rightly

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.analysis.explain.scenarios import Scenario
-from tests.analysis.explain.silent_running import program
+from tests.analysis.explain.silent_running import TRAINED_IN_PART, program, two_layers
 
 SCENARIOS: Final[list[Scenario]] = []
 
@@ -1519,49 +1519,27 @@ add(
 
 add(
     "layer1 is a part of layer10",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer1, self.layer10 = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.layer10(torch.tanh(self.layer1(x)))))
+    two_layers("layer1", "layer10")
+    + """
     model = Model()
     for name, p in model.named_parameters():
         if "layer1" in name:
             p.requires_grad = False  # culprit noticed
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "a function freezes what its caller names",
-    """
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.enc, self.after_enc = nn.Linear(3, 3), nn.Linear(3, 3)
-            self.out = nn.Linear(3, 1)
-        def forward(self, x):
-            return self.out(torch.tanh(self.after_enc(torch.tanh(self.enc(x)))))
+    two_layers("enc", "after_enc")
+    + """
     def freeze(net, parts):
         for key, value in net.named_parameters():
             if any(part in key for part in parts):
                 value.requires_grad_(False)  # culprit noticed
     model = Model()
     freeze(model, ["enc"])
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
 add(
     "adapters whose names do not begin with lora",
@@ -1576,11 +1554,6 @@ add(
     model.add_module("head", nn.Linear(3, 1))
     for name, p in model.named_parameters():
         p.requires_grad = name.startswith("lora") or "head" in name  # culprit noticed
-    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = model(torch.randn(5, 3)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-    """,
+    """
+    + TRAINED_IN_PART,
 )
