@@ -13,139 +13,92 @@ __all__ = ["ALL"]
 
 add(
     "logarithm of a probability that is 0",
-    """
+    {"p.grad.isfinite()": "torch.tensor([True, True])", "loss": "torch.tensor(-0.0)"},
+)("""
 p = torch.tensor([0.0, 1.0], requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     loss = -(p * torch.log(p)).sum()  # culprit
     loss.backward()  # noticed
-""",
-    {"p.grad.isfinite()": "torch.tensor([True, True])", "loss": "torch.tensor(-0.0)"},
-)
-add(
-    "distance between a point and itself",
-    """
+""")
+add("distance between a point and itself", {"a.grad": "torch.ones(2, 3)"})("""
 a = torch.zeros(2, 3, requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     d = ((a[0] - a[1]) ** 2).sum().sqrt()  # culprit
     (d + a.sum()).backward()  # noticed
-""",
-    {"a.grad": "torch.ones(2, 3)"},
-)
-add(
-    "a branch of where that is not used",
-    """
+""")
+add("a branch of where that is not used", {"x.grad": "torch.tensor([0.0, 0.25])"})("""
 x = torch.tensor([0.0, 4.0], requires_grad=True)
 ok = x > 0
 with torch.autograd.set_detect_anomaly(True):
     root = torch.sqrt(x)  # culprit
     y = torch.where(ok, root, 0 * x)
     y.sum().backward()  # noticed
-""",
-    {"x.grad": "torch.tensor([0.0, 0.25])"},
-)
-add(
-    "mean over a mask that is empty",
-    """
+""")
+add("mean over a mask that is empty", {"w.grad": "torch.zeros(3)"})("""
 w = torch.ones(3, requires_grad=True)
 mask = torch.zeros(3)
 with torch.autograd.set_detect_anomaly(True):
     mean = (w * mask).sum() / mask.sum()  # culprit
     (mean**2).backward()  # noticed
-""",
-    {"w.grad": "torch.zeros(3)"},
-)
+""")
 add(
     "a row that is masked throughout",
-    """
+    {"s.grad": "torch.zeros(1, 2)", "y": "torch.tensor([[0.5, 0.5]])"},
+)("""
 s = torch.zeros(1, 2, requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     m = s.masked_fill(torch.tensor([[True, True]]), float("-inf"))
     y = m.softmax(-1)  # culprit
     y.sum().backward()  # noticed
-""",
-    {"s.grad": "torch.zeros(1, 2)", "y": "torch.tensor([[0.5, 0.5]])"},
-)
+""")
 
 # --- gradients that do not fit -------------------------------------------------------------------
 
-add(
-    "a gradient of another dtype is assigned",
-    """
+add("a gradient of another dtype is assigned", {"w.grad": "torch.ones(2)"})("""
 w = torch.ones(2, requires_grad=True)
 g = torch.ones(2, dtype=torch.float64)
 w.grad = g  # culprit noticed
-""",
-    {"w.grad": "torch.ones(2)"},
-)
-add(
-    "zeros of another shape are assigned",
-    """
+""")
+add("zeros of another shape are assigned", {"w.grad": "torch.zeros(2, 3)"})("""
 w = torch.ones(2, 3, requires_grad=True)
 w.grad = torch.zeros(3, 2)  # culprit noticed
-""",
-    {"w.grad": "torch.zeros(2, 3)"},
-)
-add(
-    "0 is assigned to clear a gradient",
-    """
+""")
+add("0 is assigned to clear a gradient", {"w.grad": "torch.tensor([3.0, 3.0])"})("""
 w = torch.ones(2, requires_grad=True)
 w.grad = 0  # culprit noticed
 (w * 3).sum().backward()
-""",
-    {"w.grad": "torch.tensor([3.0, 3.0])"},
-)
-add(
-    "a tensor as its own gradient",
-    """
+""")
+add("a tensor as its own gradient", {"w.grad": "torch.ones(2)"})("""
 w = torch.ones(2, requires_grad=True)
 w.grad = w  # culprit noticed
-""",
-    {"w.grad": "torch.ones(2)"},
-)
-add(
-    "memory of another shape",
-    """
+""")
+add("memory of another shape", {"w.grad": "torch.ones(3)"})("""
 w = torch.ones(2, requires_grad=True)
 w.sum().backward()
 w.data = torch.ones(3)  # culprit
 w.sum().backward()  # noticed
-""",
-    {"w.grad": "torch.ones(3)"},
-)
-add(
-    "backward starts with a number",
-    """
+""")
+add("backward starts with a number", {"w.grad": "torch.tensor([6.0, 6.0])"})("""
 w = torch.ones(2, requires_grad=True)
 y = w * 3
 y.backward(2.0)  # culprit noticed
-""",
-    {"w.grad": "torch.tensor([6.0, 6.0])"},
-)
-add(
-    "a gradient for one of two roots",
-    """
+""")
+add("a gradient for one of two roots")("""
 w = torch.ones(2, requires_grad=True)
 y, z = w * 3, w * 2
 torch.autograd.backward([y, z], [torch.ones(2)])  # culprit noticed
-""",
-)
-add(
-    "a hook that computes in float64",
-    """
+""")
+add("a hook that computes in float64", {"w.grad": "torch.tensor([2.0, 2.0])"})("""
 w = torch.ones(2, requires_grad=True)
 def up(grad):
     return 2 * grad.double()  # culprit
 w.register_hook(up)
 w.sum().backward()  # noticed
-""",
-    {"w.grad": "torch.tensor([2.0, 2.0])"},
-)
+""")
 
 # --- Functions -----------------------------------------------------------------------------------
 
-add(
-    "a number among the saved tensors",
-    """
+add("a number among the saved tensors", {"x.grad": "torch.tensor([12.0, 27.0])"})("""
 class Power(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, n):
@@ -159,12 +112,8 @@ class Power(torch.autograd.Function):
 
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 Power.apply(x, 3).sum().backward()  # noticed
-""",
-    {"x.grad": "torch.tensor([12.0, 27.0])"},
-)
-add(
-    "methods that are not static",
-    """
+""")
+add("methods that are not static", {"x.grad": "torch.tensor([4.0, 6.0])"})("""
 class Square(torch.autograd.Function):
     def forward(self, x):  # culprit
         self.save_for_backward(x)
@@ -176,12 +125,8 @@ class Square(torch.autograd.Function):
 
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 Square()(x).sum().backward()  # noticed
-""",
-    {"x.grad": "torch.tensor([4.0, 6.0])"},
-)
-add(
-    "a forward without ctx",
-    """
+""")
+add("a forward without ctx", {"x.grad": "torch.tensor([2.0, 2.0])"})("""
 class Twice(torch.autograd.Function):
     @staticmethod
     def forward(x):  # culprit
@@ -193,12 +138,8 @@ class Twice(torch.autograd.Function):
 
 x = torch.ones(2, requires_grad=True)
 Twice.apply(x).sum().backward()  # noticed
-""",
-    {"x.grad": "torch.tensor([2.0, 2.0])"},
-)
-add(
-    "gradients in a list",
-    """
+""")
+add("gradients in a list", {"y.grad": "torch.tensor([2.0, 2.0])"})("""
 class Add(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y):
@@ -211,12 +152,8 @@ class Add(torch.autograd.Function):
 x = torch.ones(2, requires_grad=True)
 y = torch.ones(2, requires_grad=True)
 Add.apply(x, y).sum().backward()  # saved noticed
-""",
-    {"y.grad": "torch.tensor([2.0, 2.0])"},
-)
-add(
-    "a derivative with another factor",
-    """
+""")
+add("a derivative with another factor")("""
 class Cube(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -230,11 +167,11 @@ class Cube(torch.autograd.Function):
 
 x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(Cube.apply, (x,))  # noticed
-""",
-)
+""")
 add(
     "a derivative that is not multiplied",
-    """
+    {"x.grad": "torch.tensor([2.0, 12.0], dtype=torch.float64)"},
+)("""
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -249,47 +186,30 @@ class Square(torch.autograd.Function):
 x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(Square.apply, (x,))  # noticed
 Square.apply(x).backward(torch.tensor([1.0, 3.0]))
-""",
-    {"x.grad": "torch.tensor([2.0, 12.0], dtype=torch.float64)"},
-)
+""")
 
 # --- hooks, checkpoints, calls -------------------------------------------------------------------
 
-add(
-    "a hook of leaves on a result",
-    """
+add("a hook of leaves on a result", {"seen[0]": "torch.ones(2)"})("""
 w = torch.ones(2, requires_grad=True)
 h, seen = w * 2, []
 h.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad))  # culprit noticed
 h.sum().backward()
-""",
-    {"seen[0]": "torch.ones(2)"},
-)
-add(
-    "an array for a saved tensor",
-    """
+""")
+add("an array for a saved tensor", {"w.grad": "torch.ones(2).exp()"}, only_cpu=True)("""
 w = torch.ones(2, requires_grad=True)
 def pack(t):
     return t.detach().numpy()
 with torch.autograd.graph.saved_tensors_hooks(pack, lambda a: a):  # culprit
     y = (w * 1).exp()
 y.sum().backward()  # noticed
-""",
-    {"w.grad": "torch.ones(2).exp()"},
-    only_cpu=True,
-)
-add(
-    "grad through a reentrant checkpoint",
-    """
+""")
+add("grad through a reentrant checkpoint", {"g": "x.exp()"})("""
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = checkpoint(torch.exp, x, use_reentrant=True)  # culprit
 (g,) = torch.autograd.grad(y.sum(), x)  # noticed
-""",
-    {"g": "x.exp()"},
-)
-add(
-    "saved tensors are read twice",
-    """
+""")
+add("saved tensors are read twice", {"x.grad": "torch.tensor([4.0, 6.0])"})("""
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -302,47 +222,33 @@ class Square(torch.autograd.Function):
 
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 checkpoint(Square.apply, x, use_reentrant=False).sum().backward()  # noticed
-""",
-    {"x.grad": "torch.tensor([4.0, 6.0])"},
-)
-add(
-    "no parameter requires grad",
-    """
+""")
+add("no parameter requires grad")("""
 net = nn.Linear(2, 1)
 x = torch.ones(2, requires_grad=True)
 chosen = [p for p in net.parameters() if p.dim() > 2]  # culprit
 net(x).backward(inputs=chosen)  # noticed
-""",
-)
-add(
-    "backward in a function that grad calls",
-    """
+""")
+add("backward in a function that grad calls")("""
 def loss(x):
     y = (x**2).sum()
     y.backward()  # culprit noticed
     return y
 torch.func.grad(loss)(torch.ones(2))
-""",
-)
-add(
-    "backward of a number",
-    """
+""")
+add("backward of a number", {"w.grad": "torch.tensor([2.0, 4.0])"})("""
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (w**2).sum().item()  # culprit
 loss.backward()  # noticed
-""",
-    {"w.grad": "torch.tensor([2.0, 4.0])"},
-)
-add(
-    "a dual tensor without a level",
-    """
+""")
+add("a dual tensor without a level")("""
 x = torch.ones(2)
 torch.autograd.forward_ad.make_dual(x, x)  # culprit noticed
-""",
-)
+""")
 add(
     "two leaves that a descent binds to new tensors",
-    """
+    {"a": "torch.tensor(-0.75)", "b": "torch.tensor(1.5)"},
+)("""
 a = torch.tensor(1.0, requires_grad=True)
 b = torch.tensor(2.0, requires_grad=True)
 for _ in range(2):
@@ -350,6 +256,4 @@ for _ in range(2):
     a = a - 0.5 * a.grad  # culprit
     b = b - 0.5 * b.grad
     a.grad.zero_(); b.grad.zero_()  # noticed
-""",
-    {"a": "torch.tensor(-0.75)", "b": "torch.tensor(1.5)"},
-)
+""")
