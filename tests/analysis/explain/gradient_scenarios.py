@@ -13,193 +13,92 @@ __all__ = ["ALL"]
 
 add(
     "logarithm of a probability that is 0",
-    "nan in backward",
-    """
+    {"p.grad.isfinite()": "torch.tensor([True, True])", "loss": "torch.tensor(-0.0)"},
+)("""
 p = torch.tensor([0.0, 1.0], requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     loss = -(p * torch.log(p)).sum()  # culprit
     loss.backward()  # noticed
-""",
-    variables=("p",),
-    node="LogBackward0",
-    right=({"p.grad.isfinite()": "torch.tensor([True, True])", "loss": "torch.tensor(-0.0)"},),
-    fixes=1,
-    words=("log in line 5 returned the first inf from p = [0.0, 1.0]", "mul made nan of the inf"),
-)
-add(
-    "distance between a point and itself",
-    "nan in backward",
-    """
+""")
+add("distance between a point and itself", {"a.grad": "torch.ones(2, 3)"})("""
 a = torch.zeros(2, 3, requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     d = ((a[0] - a[1]) ** 2).sum().sqrt()  # culprit
     (d + a.sum()).backward()  # noticed
-""",
-    variables=("d",),
-    node="SqrtBackward0",
-    right=({"a.grad": "torch.ones(2, 3)"},),
-    fixes=1,
-    words=("got finite gradients and returned the first inf; d = 0.0",),
-)
-add(
-    "a branch of where that is not used",
-    "nan in backward",
-    """
+""")
+add("a branch of where that is not used", {"x.grad": "torch.tensor([0.0, 0.25])"})("""
 x = torch.tensor([0.0, 4.0], requires_grad=True)
 ok = x > 0
 with torch.autograd.set_detect_anomaly(True):
     root = torch.sqrt(x)  # culprit
     y = torch.where(ok, root, 0 * x)
     y.sum().backward()  # noticed
-""",
-    variables=("x", "root"),
-    node="SqrtBackward0",
-    right=({"x.grad": "torch.tensor([0.0, 0.25])"},),
-    words=("torch.sqrt(torch.where(ok, x, torch.ones_like(x)))",),
-)
-add(
-    "mean over a mask that is empty",
-    "nan in backward",
-    """
+""")
+add("mean over a mask that is empty", {"w.grad": "torch.zeros(3)"})("""
 w = torch.ones(3, requires_grad=True)
 mask = torch.zeros(3)
 with torch.autograd.set_detect_anomaly(True):
     mean = (w * mask).sum() / mask.sum()  # culprit
     (mean**2).backward()  # noticed
-""",
-    variables=("w", "mask"),
-    node="DivBackward0",
-    right=({"w.grad": "torch.zeros(3)"},),
-    fixes=1,
-    words=("returned the first nan from (w * mask).sum(): 0.0 and mask.sum() = 0.0",),
-)
+""")
 add(
     "a row that is masked throughout",
-    "nan in backward",
-    """
+    {"s.grad": "torch.zeros(1, 2)", "y": "torch.tensor([[0.5, 0.5]])"},
+)("""
 s = torch.zeros(1, 2, requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     m = s.masked_fill(torch.tensor([[True, True]]), float("-inf"))
     y = m.softmax(-1)  # culprit
     y.sum().backward()  # noticed
-""",
-    variables=("m",),
-    node="SoftmaxBackward0",
-    right=({"s.grad": "torch.zeros(1, 2)", "y": "torch.tensor([[0.5, 0.5]])"},),
-    fixes=1,
-    words=("masked_fill filled in the inf",),
-)
+""")
 
 # --- gradients that do not fit -------------------------------------------------------------------
 
-add(
-    "a gradient of another dtype is assigned",
-    "gradient of another dtype or device",
-    """
+add("a gradient of another dtype is assigned", {"w.grad": "torch.ones(2)"})("""
 w = torch.ones(2, requires_grad=True)
 g = torch.ones(2, dtype=torch.float64)
 w.grad = g  # culprit noticed
-""",
-    variables=("w", "g"),
-    right=({"w.grad": "torch.ones(2)"},),
-    fixes=1,
-    words=("w.grad = g.to(w)",),
-)
-add(
-    "zeros of another shape are assigned",
-    "gradient of another shape",
-    """
+""")
+add("zeros of another shape are assigned", {"w.grad": "torch.zeros(2, 3)"})("""
 w = torch.ones(2, 3, requires_grad=True)
 w.grad = torch.zeros(3, 2)  # culprit noticed
-""",
-    variables=("w",),
-    right=({"w.grad": "torch.zeros(2, 3)"},),
-    fixes=1,
-)
-add(
-    "0 is assigned to clear a gradient",
-    "gradient of no tensor",
-    """
+""")
+add("0 is assigned to clear a gradient", {"w.grad": "torch.tensor([3.0, 3.0])"})("""
 w = torch.ones(2, requires_grad=True)
 w.grad = 0  # culprit noticed
 (w * 3).sum().backward()
-""",
-    variables=("w",),
-    right=({"w.grad": "torch.tensor([3.0, 3.0])"},),
-    raised="TypeError",
-)
-add(
-    "a tensor as its own gradient",
-    "tensor as its own gradient",
-    """
+""")
+add("a tensor as its own gradient", {"w.grad": "torch.ones(2)"})("""
 w = torch.ones(2, requires_grad=True)
 w.grad = w  # culprit noticed
-""",
-    variables=("w",),
-    right=({"w.grad": "torch.ones(2)"},),
-    fixes=1,
-)
-add(
-    "memory of another shape",
-    "gradient of another shape",
-    """
+""")
+add("memory of another shape", {"w.grad": "torch.ones(3)"})("""
 w = torch.ones(2, requires_grad=True)
 w.sum().backward()
 w.data = torch.ones(3)  # culprit
 w.sum().backward()  # noticed
-""",
-    variables=("w",),
-    node="AccumulateGrad",
-    right=({"w.grad": "torch.ones(3)"},),
-    fixes=1,
-)
-add(
-    "backward starts with a number",
-    "gradient of no tensor",
-    """
+""")
+add("backward starts with a number", {"w.grad": "torch.tensor([6.0, 6.0])"})("""
 w = torch.ones(2, requires_grad=True)
 y = w * 3
 y.backward(2.0)  # culprit noticed
-""",
-    variables=("y",),
-    right=({"w.grad": "torch.tensor([6.0, 6.0])"},),
-    fixes=1,
-    raised="TypeError",
-)
-add(
-    "a gradient for one of two roots",
-    "wrong number of gradients",
-    """
+""")
+add("a gradient for one of two roots")("""
 w = torch.ones(2, requires_grad=True)
 y, z = w * 3, w * 2
 torch.autograd.backward([y, z], [torch.ones(2)])  # culprit noticed
-""",
-    variables=(),
-    fixes=0,
-    words=("1 gradient was given for 2 roots",),
-)
-add(
-    "a hook that computes in float64",
-    "gradient of another dtype or device",
-    """
+""")
+add("a hook that computes in float64", {"w.grad": "torch.tensor([2.0, 2.0])"})("""
 w = torch.ones(2, requires_grad=True)
 def up(grad):
     return 2 * grad.double()  # culprit
 w.register_hook(up)
 w.sum().backward()  # noticed
-""",
-    variables=("grad",),
-    right=({"w.grad": "torch.tensor([2.0, 2.0])"},),
-    fixes=1,
-    words=("the hook up got a gradient of float32 and returned one of float64",),
-)
+""")
 
 # --- Functions -----------------------------------------------------------------------------------
 
-add(
-    "a number among the saved tensors",
-    "invalid custom Function",
-    """
+add("a number among the saved tensors", {"x.grad": "torch.tensor([12.0, 27.0])"})("""
 class Power(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, n):
@@ -213,16 +112,8 @@ class Power(torch.autograd.Function):
 
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 Power.apply(x, 3).sum().backward()  # noticed
-""",
-    variables=("Power",),
-    right=({"x.grad": "torch.tensor([12.0, 27.0])"},),
-    fixes=1,
-    raised="TypeError",
-)
-add(
-    "methods that are not static",
-    "invalid custom Function",
-    """
+""")
+add("methods that are not static", {"x.grad": "torch.tensor([4.0, 6.0])"})("""
 class Square(torch.autograd.Function):
     def forward(self, x):  # culprit
         self.save_for_backward(x)
@@ -234,15 +125,8 @@ class Square(torch.autograd.Function):
 
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 Square()(x).sum().backward()  # noticed
-""",
-    variables=("Square",),
-    right=({"x.grad": "torch.tensor([4.0, 6.0])"},),
-    fixes=1,
-)
-add(
-    "a forward without ctx",
-    "wrong number of arguments",
-    """
+""")
+add("a forward without ctx", {"x.grad": "torch.tensor([2.0, 2.0])"})("""
 class Twice(torch.autograd.Function):
     @staticmethod
     def forward(x):  # culprit
@@ -254,16 +138,8 @@ class Twice(torch.autograd.Function):
 
 x = torch.ones(2, requires_grad=True)
 Twice.apply(x).sum().backward()  # noticed
-""",
-    variables=("Twice",),
-    right=({"x.grad": "torch.tensor([2.0, 2.0])"},),
-    fixes=1,
-    raised="TypeError",
-)
-add(
-    "gradients in a list",
-    "wrong number of gradients",
-    """
+""")
+add("gradients in a list", {"y.grad": "torch.tensor([2.0, 2.0])"})("""
 class Add(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y):
@@ -276,16 +152,8 @@ class Add(torch.autograd.Function):
 x = torch.ones(2, requires_grad=True)
 y = torch.ones(2, requires_grad=True)
 Add.apply(x, y).sum().backward()  # saved noticed
-""",
-    variables=("g",),
-    node="AddBackward",
-    right=({"y.grad": "torch.tensor([2.0, 2.0])"},),
-    fixes=1,
-)
-add(
-    "a derivative with another factor",
-    "gradcheck failed",
-    """
+""")
+add("a derivative with another factor")("""
 class Cube(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -299,16 +167,11 @@ class Cube(torch.autograd.Function):
 
 x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(Cube.apply, (x,))  # noticed
-""",
-    variables=("x", "Cube"),
-    fixes=0,
-    raised="GradcheckError",
-    words=("entry 1 of x", "backward gives 8.0 and differences give 12.0", "0.6667 times"),
-)
+""")
 add(
     "a derivative that is not multiplied",
-    "gradcheck failed",
-    """
+    {"x.grad": "torch.tensor([2.0, 12.0], dtype=torch.float64)"},
+)("""
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -323,61 +186,30 @@ class Square(torch.autograd.Function):
 x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(Square.apply, (x,))  # noticed
 Square.apply(x).backward(torch.tensor([1.0, 3.0]))
-""",
-    variables=("x", "Square"),
-    right=({"x.grad": "torch.tensor([2.0, 12.0], dtype=torch.float64)"},),
-    fixes=1,
-    raised="GradcheckError",
-)
+""")
 
 # --- hooks, checkpoints, calls -------------------------------------------------------------------
 
-add(
-    "a hook of leaves on a result",
-    "hook cannot be registered",
-    """
+add("a hook of leaves on a result", {"seen[0]": "torch.ones(2)"})("""
 w = torch.ones(2, requires_grad=True)
 h, seen = w * 2, []
 h.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad))  # culprit noticed
 h.sum().backward()
-""",
-    variables=("h",),
-    right=({"seen[0]": "torch.ones(2)"},),
-    fixes=1,
-)
-add(
-    "an array for a saved tensor",
-    "hook of saved tensors",
-    """
+""")
+add("an array for a saved tensor", {"w.grad": "torch.ones(2).exp()"}, only_cpu=True)("""
 w = torch.ones(2, requires_grad=True)
 def pack(t):
     return t.detach().numpy()
 with torch.autograd.graph.saved_tensors_hooks(pack, lambda a: a):  # culprit
     y = (w * 1).exp()
 y.sum().backward()  # noticed
-""",
-    node="ExpBackward0",
-    right=({"w.grad": "torch.ones(2).exp()"},),
-    fixes=1,
-    raised="TypeError",
-    only_cpu=True,
-)
-add(
-    "grad through a reentrant checkpoint",
-    "reentrant checkpoint",
-    """
+""")
+add("grad through a reentrant checkpoint", {"g": "x.exp()"})("""
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = checkpoint(torch.exp, x, use_reentrant=True)  # culprit
 (g,) = torch.autograd.grad(y.sum(), x)  # noticed
-""",
-    node="CheckpointFunctionBackward",
-    right=({"g": "x.exp()"},),
-    fixes=1,
-)
-add(
-    "saved tensors are read twice",
-    "saved tensors unpacked twice",
-    """
+""")
+add("saved tensors are read twice", {"x.grad": "torch.tensor([4.0, 6.0])"})("""
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -390,63 +222,33 @@ class Square(torch.autograd.Function):
 
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 checkpoint(Square.apply, x, use_reentrant=False).sum().backward()  # noticed
-""",
-    node="SquareBackward",
-    right=({"x.grad": "torch.tensor([4.0, 6.0])"},),
-    fixes=1,
-    raised="CheckpointError",
-)
-add(
-    "no parameter requires grad",
-    "no inputs",
-    """
+""")
+add("no parameter requires grad")("""
 net = nn.Linear(2, 1)
 x = torch.ones(2, requires_grad=True)
 chosen = [p for p in net.parameters() if p.dim() > 2]  # culprit
 net(x).backward(inputs=chosen)  # noticed
-""",
-    variables=("chosen",),
-    fixes=0,
-)
-add(
-    "backward in a function that grad calls",
-    "backward under torch.func",
-    """
+""")
+add("backward in a function that grad calls")("""
 def loss(x):
     y = (x**2).sum()
     y.backward()  # culprit noticed
     return y
 torch.func.grad(loss)(torch.ones(2))
-""",
-    fixes=0,
-)
-add(
-    "backward of a number",
-    "number has no graph",
-    """
+""")
+add("backward of a number", {"w.grad": "torch.tensor([2.0, 4.0])"})("""
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (w**2).sum().item()  # culprit
 loss.backward()  # noticed
-""",
-    variables=("loss",),
-    right=({"w.grad": "torch.tensor([2.0, 4.0])"},),
-    fixes=1,
-    raised="AttributeError",
-    words=("loss is a number of type float",),
-)
-add(
-    "a dual tensor without a level",
-    "outside a dual level",
-    """
+""")
+add("a dual tensor without a level")("""
 x = torch.ones(2)
 torch.autograd.forward_ad.make_dual(x, x)  # culprit noticed
-""",
-    fixes=0,
-)
+""")
 add(
     "two leaves that a descent binds to new tensors",
-    "grad is None",
-    """
+    {"a": "torch.tensor(-0.75)", "b": "torch.tensor(1.5)"},
+)("""
 a = torch.tensor(1.0, requires_grad=True)
 b = torch.tensor(2.0, requires_grad=True)
 for _ in range(2):
@@ -454,10 +256,4 @@ for _ in range(2):
     a = a - 0.5 * a.grad  # culprit
     b = b - 0.5 * b.grad
     a.grad.zero_(); b.grad.zero_()  # noticed
-""",
-    variables=("a",),
-    node="SubBackward0",
-    right=({"a": "torch.tensor(-0.75)", "b": "torch.tensor(1.5)"},),
-    fixes=1,
-    raised="AttributeError",
-)
+""")

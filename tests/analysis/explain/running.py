@@ -30,9 +30,15 @@ def unmarked(text: str) -> str:
     return "\n".join(line.partition("  #")[0] for line in text.split("\n"))
 
 
-def line_of(text: str, mark: str) -> int | None:
-    """Number of the marked line in the file that runs; ``None`` if no line is marked so."""
-    for number, line in enumerate(text.split("\n"), 1 + len(_HEAD)):
+def line_of(text: str, mark: str, first: int = 1 + len(_HEAD)) -> int | None:
+    """Number of the marked line in the file that runs; ``None`` if no line is marked so.
+
+    Args:
+        text: The program.
+        mark: A word of the comment.
+        first: Number of the program's first line.
+    """
+    for number, line in enumerate(text.split("\n"), first):
         if mark in line.partition("  #")[2].split():
             return number
     return None

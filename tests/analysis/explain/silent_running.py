@@ -7,7 +7,7 @@ import linecache
 import textwrap
 import warnings
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -18,12 +18,34 @@ from gradviz.model.explanation import Fix
 
 FIRST: int = 2
 """Number of a program's first line; the ``with`` stands before it."""
+TRAINED_IN_PART: Final = """
+    optimizer = optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+"""
+"""The end of a program that has frozen parts of a model."""
 _numbers = count()
 
 
 def program(text: str) -> str:
     """A program without the indentation it has here."""
     return textwrap.dedent(text).strip("\n")
+
+
+def two_layers(first: str, second: str) -> str:
+    """The beginning of a program: a model whose layers have these names."""
+    return f"""
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.{first}, self.{second} = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.out = nn.Linear(3, 1)
+        def forward(self, x):
+            return self.out(torch.tanh(self.{second}(torch.tanh(self.{first}(x)))))
+"""
 
 
 def namespace() -> dict[str, Any]:

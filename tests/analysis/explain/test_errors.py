@@ -6,11 +6,9 @@ import contextlib
 import re
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ import gradviz
 from gradviz.analysis.explain.raised_errors import errors_in
 from gradviz.model import Recording
 from gradviz.model.events import Raised
-from gradviz.model.explanation import Explanation
+from gradviz.model.explanation import Explanation, Fix
 from gradviz.model.sentence import Sentence
 from tests.analysis.explain.gradient_scenarios import ALL
 from tests.analysis.explain.running import (
@@ -34,12 +32,26 @@ from tests.analysis.explain.running import (
     run,
     sentences,
 )
-from tests.analysis.explain.scenarios import WRITTEN, Scenario, named
+from tests.analysis.explain.scenarios import Scenario, named
+from tests.analysis.explain.stored import Stored, fields_of, on_device, said
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-EVERY = pytest.mark.parametrize("scenario", ALL, ids=str)
-ONE_OF_A_KIND = list({(s.kind, s.raised, s.node is None, s.inside): s for s in ALL[::-1]}.values())
-"""The first program of each kind: with a node and without, in code of the user's or not."""
+FILE = "explanations.txt"
+
+
+def first_of_each_sort() -> set[str]:
+    """The first program of each kind: with a node and without, in code of the user's or not."""
+    texts = Stored(FILE, map(str, ALL)).texts
+    first: dict[tuple[object, ...], str] = {}
+    for scenario in ALL:
+        fields = fields_of(texts.get(scenario.name, ""))
+        has_node = not fields.keys().isdisjoint(("node", "saved tensor"))
+        sort = (fields.get("kind"), fields.get("raised"), has_node, scenario.inside)
+        first.setdefault(sort, scenario.name)
+    return {*first.values()}
+
+
+FIRST_OF_EACH_SORT = first_of_each_sort()
 
 
 @pytest.fixture(params=DEVICES, autouse=True)
@@ -50,57 +62,47 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
     torch.set_default_device(None)
 
 
-@cache
-def recorded(scenario: Scenario, device: str) -> Explanation:
-    """The explanation of a recorded program, made once for all tests."""
-    return explained(scenario.text)
+@pytest.fixture(scope="module")
+def stored(request: pytest.FixtureRequest) -> Stored:
+    """What is said of each program."""
+    return Stored(FILE, map(str, ALL), bool(request.config.getoption("--update-golden")))
 
 
-@cache
-def unrecorded(scenario: Scenario, device: str) -> Explanation:
-    """The explanation of the same error after the fact, made once for all tests."""
-    return explained(scenario.text, record=False)
-
-
-def skip_elsewhere(scenario: Scenario, device: str) -> None:
+@pytest.mark.parametrize("scenario", ALL, ids=str)
+def test_an_error_is_explained_as_stored_and_every_fix_gives_the_right_gradient(
+    scenario: Scenario, device: str, stored: Stored
+) -> None:
     if device != "cpu" and scenario.only_cpu:
         pytest.skip("speaks of the CPU")
+    found = explained(scenario.text)
+    expected = stored.of(scenario.name, said(found), device)
+    assert on_device(said(found), device) == on_device(expected, device)
+    assert_marked_lines_are_named(scenario, found)
+    assert_sentences_name_what_their_text_says(found)
+    if found.kind == "saved tensor written":
+        assert_caption_names_the_writer(found)
+    for place, fix in enumerate(found.fixes):
+        assert_gives_one_of((scenario.right[place:] or scenario.right[-1:])[:1], scenario, fix)
+    unrecorded = explained(scenario.text, record=False)
+    assert_nobody_is_blamed_in_error(scenario, unrecorded, found)
+    for fix in unrecorded.fixes:
+        assert_gives_one_of(scenario.right, scenario, fix)
+    if scenario.name in FIRST_OF_EACH_SORT:
+        with anomaly():
+            assert explained(scenario.text) == found
+        assert_node_is_found_where_the_recorder_could_not_tell_it(found)
 
 
-def assert_is_explained(scenario: Scenario, found: Explanation) -> None:
-    text = scenario.text
-    assert found.kind == scenario.kind
-    assert found.variables == scenario.variables
-    assert (found.node_name, found.saved) == (scenario.node, scenario.saved)
-    assert (
-        found.saved_version,
-        found.current_version if found.saved else None,
-    ) == scenario.versions
-    assert found.line == line_of(text, "culprit")
+def assert_marked_lines_are_named(scenario: Scenario, found: Explanation) -> None:
+    assert found.line == line_of(scenario.text, "culprit")
     assert found.noticed is not None
-    assert found.noticed.line == line_of(text, "noticed")
-    assert len(found.already) == len(scenario.already)
-    assert all(map(str.startswith, found.already, scenario.already))
-    assert bool(found.unknown) == scenario.unknown
+    assert found.noticed.line == line_of(scenario.text, "noticed")
     saves = [cause.at.line for cause in found.causes if cause.kind == "save" and cause.at]
-    saved = line_of(text, "saved")
+    saved = line_of(scenario.text, "saved")
     assert saves == ([] if saved is None else [saved])
 
 
-@EVERY
-def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
-    skip_elsewhere(scenario, device)
-    found = recorded(scenario, device)
-    assert_is_explained(scenario, found)
-    assert found.raised == scenario.raised or device != "cpu"
-    said = str(found)
-    assert all(words in said.replace("\n    ", " ") for words in scenario.words)
-
-
-@EVERY
-def test_what_a_sentence_names_is_what_its_text_says(scenario: Scenario, device: str) -> None:
-    skip_elsewhere(scenario, device)
-    found = recorded(scenario, device)
+def assert_sentences_name_what_their_text_says(found: Explanation) -> None:
     assert found.recording is not None
     assert found.step is not None
     history, step = found.recording.history, found.step
@@ -125,16 +127,11 @@ def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
     assert found.recording is not None
     assert found.step is not None
     caption = found.recording.caption(found.step)
-    said = re.search(r"now @v\d+: ([^;]+) in line (\d+)[^;]*? wrote it", caption)
-    return None if said is None else (said[1], int(said[2]))
+    writer = re.search(r"now @v\d+: ([^;]+) in line (\d+)[^;]*? wrote it", caption)
+    return None if writer is None else (writer[1], int(writer[2]))
 
 
-@pytest.mark.parametrize("scenario", [s for s in ALL if s.kind == WRITTEN], ids=str)
-def test_the_caption_names_the_writer_that_the_explanation_names(
-    scenario: Scenario, device: str
-) -> None:
-    skip_elsewhere(scenario, device)
-    found = recorded(scenario, device)
+def assert_caption_names_the_writer(found: Explanation) -> None:
     writer = writer_in_caption(found)
     assert writer is not None
     assert writer[1] == found.line
@@ -142,21 +139,51 @@ def test_the_caption_names_the_writer_that_the_explanation_names(
     assert "__setitem__" in writer[0] or writer[0] in str(found)
 
 
-def test_of_several_writes_the_first_is_marked() -> None:
-    found = explained("""
-w = torch.ones(2, requires_grad=True)
-h = w.exp()
-h.add_(1)  # culprit
-h.mul_(2)
-h.sum().backward()
-""")
+def assert_gives_one_of(results: tuple[dict[str, str], ...], scenario: Scenario, fix: Fix) -> None:
+    if fix.how == "elsewhere":
+        return
+    variables = run(fixed(scenario.text, fix))
+    wrong = [
+        {left: right for left, right in result.items() if not is_right(variables, left, right)}
+        for result in results
+    ]
+    assert {} in wrong, fix
+
+
+def assert_nobody_is_blamed_in_error(
+    scenario: Scenario, unrecorded: Explanation, recorded: Explanation
+) -> None:
+    assert unrecorded.kind == recorded.kind
+    assert unrecorded.node_name in (None, recorded.node_name) or recorded.node_name is None
+    assert unrecorded.saved in (None, recorded.saved)
+    assert {*unrecorded.variables} <= {*recorded.variables}
+    assert unrecorded.noticed is not None
+    assert unrecorded.noticed.line == line_of(scenario.text, "noticed") or scenario.inside
+    if unrecorded.line is not None:
+        assert unrecorded.line == line_of(scenario.text, "culprit")
+    else:
+        assert any("gradviz.record()" in words for words in unrecorded.unknown)
+
+
+def assert_node_is_found_where_the_recorder_could_not_tell_it(found: Explanation) -> None:
+    # On a GPU the engine runs nodes in another thread than the one that raises.
     assert found.recording is not None
-    assert found.step is not None
-    graph = found.recording.all_steps[found.step].graph
-    words = {mark.kind: mark.words for mark in found.marks}
-    assert words["written"] == words["culprit"] == f"add_ in line {found.line} wrote it"
-    (culprit,) = [mark.id for mark in found.marks if mark.kind == "culprit"]
-    assert graph[culprit].name == "AddBackward0"
+    without_node = [
+        replace(
+            step,
+            events=tuple(
+                replace(event, node=None) if isinstance(event, Raised) else event
+                for event in step.events
+            ),
+        )
+        for step in found.recording.records
+    ]
+    (again,) = errors_in(Recording(without_node, found.recording.codes))
+    assert again == found
+
+
+def test_every_stored_explanation_is_of_a_program(stored: Stored) -> None:
+    assert stored.file.read_text("utf-8") == stored.whole()
 
 
 def test_a_write_that_raised_the_counter_of_data_is_named_by_nobody() -> None:
@@ -172,58 +199,6 @@ y.sum().backward()
     found = explained(text)
     assert found.line == line_of(text, "culprit")
     assert writer_in_caption(found) == ("add_", found.line)
-
-
-@EVERY
-def test_every_fix_works_and_gives_the_right_gradient(scenario: Scenario, device: str) -> None:
-    skip_elsewhere(scenario, device)
-    found = recorded(scenario, device)
-    assert len(found.fixes) == scenario.fixes
-    for place, fix in enumerate(found.fixes):
-        if fix.how == "elsewhere":
-            continue
-        variables = run(fixed(scenario.text, fix))
-        for left, right in scenario.right[min(place, len(scenario.right) - 1)].items():
-            assert is_right(variables, left, right), (fix, left, variables.get(left))
-
-
-@pytest.mark.parametrize("scenario", ONE_OF_A_KIND, ids=str)
-def test_anomaly_mode_changes_nothing_that_is_said(scenario: Scenario, device: str) -> None:
-    skip_elsewhere(scenario, device)
-    plain = recorded(scenario, device)
-    with anomaly():
-        found = explained(scenario.text)
-    assert found == plain
-
-
-@EVERY
-def test_without_a_recording_nobody_is_blamed_in_error(scenario: Scenario, device: str) -> None:
-    skip_elsewhere(scenario, device)
-    found = unrecorded(scenario, device)
-    assert found.kind == scenario.kind
-    assert found.node_name in (None, scenario.node) or scenario.node is None
-    assert found.saved in (None, scenario.saved)
-    assert set(found.variables) <= set(scenario.variables)
-    assert found.noticed is not None
-    assert found.noticed.line == line_of(scenario.text, "noticed") or scenario.inside
-    if found.line is not None:
-        assert found.line == line_of(scenario.text, "culprit")
-    else:
-        assert any("gradviz.record()" in words for words in found.unknown)
-
-
-@EVERY
-def test_without_a_recording_no_fix_is_wrong(scenario: Scenario, device: str) -> None:
-    skip_elsewhere(scenario, device)
-    found = unrecorded(scenario, device)
-    for fix in found.fixes:
-        if fix.how == "elsewhere":
-            continue
-        variables = run(fixed(scenario.text, fix))
-        assert any(
-            all(is_right(variables, left, right) for left, right in results.items())
-            for results in scenario.right
-        ), (fix, scenario.right)
 
 
 def test_with_anomaly_mode_the_line_that_saved_is_known_without_a_recording(device: str) -> None:
@@ -443,35 +418,9 @@ with gradviz.expect_error() as found:
         assert found.fixes == ()
 
 
-@pytest.mark.parametrize("scenario", [s for s in ONE_OF_A_KIND if s.node], ids=str)
-def test_the_node_is_found_where_the_recorder_could_not_tell_it(
-    scenario: Scenario, device: str
-) -> None:
-    # On a GPU the engine runs nodes in another thread than the one that raises.
-    skip_elsewhere(scenario, device)
-    found = recorded(scenario, device)
-    assert found.recording is not None
-    step_writer = [
-        replace(
-            step,
-            events=tuple(
-                replace(e, node=None) if isinstance(e, Raised) else e for e in step.events
-            ),
-        )
-        for step in found.recording.records
-    ]
-    (again,) = errors_in(Recording(step_writer, found.recording.codes))
-    assert again == found
-
-
-def test_the_text_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
-    if torch.get_default_device().type != "cpu":
-        pytest.skip("numbers differ between devices")
-    parts = [f"== {scenario.name}\n{recorded(scenario, 'cpu')}\n" for scenario in ALL]
-    check_golden("explanations.txt", "\n".join(parts))
-
-
-def test_what_has_no_position_is_said_to_be_unknown() -> None:
+def test_what_has_no_position_is_said_to_be_unknown(tmp_path: Path) -> None:
+    text = "w = torch.ones(2, requires_grad=True)\nh = w * w; h.sum().backward()\n"
+    assert explained(f"{text}h.sum().backward()\n").fixes
     code = (
         "import torch, gradviz\n"
         "w = torch.ones(2, requires_grad=True)\n"
@@ -480,21 +429,14 @@ def test_what_has_no_position_is_said_to_be_unknown() -> None:
         "    h.sum().backward()\n"
         "print(len(error.fixes), *error.unknown)\n"
     )
-    told = {}
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "program.py"
-        file.write_text(code)
-        for options in ((), ("-X", "no_debug_ranges")):
-            run = subprocess.run(
-                [sys.executable, *options, str(file)], capture_output=True, text=True, check=True
-            )
-            told[options] = run.stdout.strip()
-    assert told[()] != "0"
-    unknown = (
+    file = tmp_path / "program.py"
+    file.write_text(code)
+    command = [sys.executable, "-X", "no_debug_ranges", str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == (
         "0 which expression of line 4 did it: Python gives no position for it. "
         "Write one call per line"
     )
-    assert told["-X", "no_debug_ranges"] == unknown
 
 
 def test_the_line_that_got_the_error_of_a_worker_is_not_accused() -> None:

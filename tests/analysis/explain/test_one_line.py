@@ -49,21 +49,21 @@ def recorded(text: str, name: str = "one_line.py") -> gradviz.Recording:
     return recording
 
 
-@pytest.mark.parametrize("text", BLOCKS)
-def test_what_a_block_on_one_line_calls_is_followed(text: str) -> None:
-    recording = recorded(text)
-    (found,) = recording.explanations
-    lines = text.split("\n")
-    assert found.kind == "saved tensor written"
-    assert "h.add_(1)" in lines[(found.line or 0) - 1]
-    assert found.noticed is not None
-    assert "backward()" in lines[(found.noticed.line or 0) - 1]
-    fix = found.fixes[0]
-    assert (fix.how, fix.line) == ("instead", found.line)
-    place = (found.line or 0) - 1
-    lines[place] = lines[place].replace("h.add_(1)", "h = h.add(1)")
-    assert fix.code == lines[place].strip()
-    exec(compile("\n".join(lines), "fixed.py", "exec"), {"record": gradviz.record})
+def test_what_a_block_on_one_line_calls_is_followed() -> None:
+    for text in BLOCKS:
+        recording = recorded(text)
+        (found,) = recording.explanations
+        lines = text.split("\n")
+        assert found.kind == "saved tensor written", text
+        assert "h.add_(1)" in lines[(found.line or 0) - 1], text
+        assert found.noticed is not None, text
+        assert "backward()" in lines[(found.noticed.line or 0) - 1], text
+        fix = found.fixes[0]
+        assert (fix.how, fix.line) == ("instead", found.line), text
+        place = (found.line or 0) - 1
+        lines[place] = lines[place].replace("h.add_(1)", "h = h.add(1)")
+        assert fix.code == lines[place].strip(), text
+        exec(compile("\n".join(lines), "fixed.py", "exec"), {"record": gradviz.record})
 
 
 def test_a_block_on_one_line_is_one_step_and_what_it_calls_is_inside() -> None:
@@ -98,14 +98,14 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "times", "count"), ERRORS)
-def test_a_fix_of_an_error_leaves_the_other_statements(text: str, times: str, count: int) -> None:
-    text = text.replace("{w}", "w = torch.ones(2, requires_grad=True)\n") + "\n"
-    found = explained(text)
-    assert len([fix for fix in found.fixes if fix.how != "elsewhere"]) == count
-    for fix in found.fixes:
-        variables = run(fixed(text, fix))
-        assert is_right(variables, "w.grad", f"{times} * w.exp()")
+def test_a_fix_of_an_error_leaves_the_other_statements() -> None:
+    for line, times, count in ERRORS:
+        text = line.replace("{w}", "w = torch.ones(2, requires_grad=True)\n") + "\n"
+        found = explained(text)
+        assert len([fix for fix in found.fixes if fix.how != "elsewhere"]) == count, text
+        for fix in found.fixes:
+            variables = run(fixed(text, fix))
+            assert is_right(variables, "w.grad", f"{times} * w.exp()"), (text, fix)
 
 
 def test_ids_are_known_by_another_statement_of_the_line() -> None:
@@ -134,15 +134,16 @@ SILENT = [
 ]
 
 
-@pytest.mark.parametrize("text", SILENT)
-def test_a_fix_of_a_silent_fault_leaves_the_other_statements(text: str) -> None:
-    text = "w = torch.tensor([1.0, 2.0], requires_grad=True)\n" + text
-    assert run_recorded(text).at_error is None
-    for found in run_recorded(text).explanations:
-        for fix in (one for one in found.fixes if one.how != "elsewhere"):
-            whole = fixed_silent(text, fix)
-            assert _statements(whole) >= _statements(text)
-            run_plain(whole)
+def test_a_fix_of_a_silent_fault_leaves_the_other_statements() -> None:
+    for line in SILENT:
+        text = "w = torch.tensor([1.0, 2.0], requires_grad=True)\n" + line
+        recording = run_recorded(text)
+        assert recording.at_error is None, text
+        for found in recording.explanations:
+            for fix in (one for one in found.fixes if one.how != "elsewhere"):
+                whole = fixed_silent(text, fix)
+                assert _statements(whole) >= _statements(text), whole
+                run_plain(whole)
 
 
 def _statements(text: str) -> int:
