@@ -4,7 +4,7 @@ import contextlib
 import gc
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,14 +23,6 @@ from tests.programs import PROGRAMS, Program, named, run_backward
 MIB = 1 << 20
 COUNTED = [p for p in PROGRAMS if not p.is_slow and p.name not in ("deep_chain", "func_grad")]
 """torch.func refuses hooks; the chain only repeats one node 20,000 times."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _collections_are_quick() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def memory(
@@ -63,6 +55,10 @@ def test_storages_are_those_that_hooks_count(program: Program) -> None:
         assert all(known.count(size) <= expected.count(size) for size in known)
     assert found.graph is not None
     assert found.total == found.graph.saved_bytes
+    with contextlib.suppress(RuntimeError):
+        run_backward(built)
+    after = memory(list(built.outputs), names=built.names)
+    assert after.total == sum(one.counted for one in after.nodes)
 
 
 @pytest.mark.parametrize(
@@ -350,15 +346,6 @@ def test_the_text() -> None:
         "storage  tensor  kind         bytes  owner  saved as  also saved by\n"
         "s0               activation  4000 B  n1     result"
     )
-
-
-@pytest.mark.parametrize("program", COUNTED, ids=str)
-def test_every_program_is_counted_after_its_backward_too(program: Program) -> None:
-    built = program.build()
-    with contextlib.suppress(RuntimeError):
-        run_backward(built)
-    found = memory(list(built.outputs), names=built.names)
-    assert found.total == sum(one.counted for one in found.nodes)
 
 
 # --- words ----------------------------------------------------------------------------------
