@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).parents[1]
 FACT = re.compile(r"\bF\d\.\d{2}\b")
@@ -139,14 +139,14 @@ def is_there(name: str, guide: str) -> bool:
     return any(next(files, None) for files in found)
 
 
-@pytest.mark.parametrize("guide", GUIDES)
+@each("guide", GUIDES)
 def test_files_and_tests_that_a_guide_names_exist(guide: str) -> None:
     names = set(names_in((ROOT / guide).read_text(encoding="utf-8"))) - NOT_OURS
     assert len(names) > 10
     assert sorted(name for name in names if not is_there(name, guide)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name"),
     [
         ("see `gradviz/model/nothing.py`", "gradviz/model/nothing.py"),
@@ -295,7 +295,7 @@ def journeys() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("journey", HEADINGS)
+@each("journey", HEADINGS)
 def test_a_journey_runs_through_its_files_in_order(journey: str) -> None:
     told = re.findall(r"^\d+\. `([^`]+)`", section(HEADINGS[journey]), flags=re.MULTILINE)
     assert len(told) > 5

@@ -37,6 +37,7 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines import graph as outline
 from gradviz.view.outlines import recording as recording_outline
 from gradviz.view.step_index import StepIndex
+from tests.each import each
 from tests.programs import PROGRAMS, named
 from tests.view import recordings
 from tests.view.graphs import every_mark, product_and_sum, tensor
@@ -272,16 +273,14 @@ def chosen(source: str) -> Iterator[str]:
             yield from (str(leaf.value) for leaf in words if isinstance(leaf.value, str))
 
 
-@pytest.mark.parametrize("path", RENDERERS)
+@each("path", RENDERERS)
 def test_renderers_choose_keys_that_exist(path: str) -> None:
     found = set(chosen((PACKAGE / path).read_text("utf-8")))
     assert found
     assert found <= {*get_args(TensorKey), *get_args(NodeKey), *get_args(SlotKey)}
 
 
-@pytest.mark.parametrize(
-    "line", ['facts["x"]', 'slot.short("x")', 'KEYS: tuple[SlotKey, ...] = ("x",)']
-)
+@each("line", ['facts["x"]', 'slot.short("x")', 'KEYS: tuple[SlotKey, ...] = ("x",)'])
 def test_the_check_for_keys_sees(line: str) -> None:
     assert list(chosen(line)) == ["x"]
 

@@ -13,6 +13,7 @@ import torch
 
 from gradviz.capture import derivatives
 from gradviz.capture.derivatives import lookup
+from tests.each import each
 from tests.programs import named
 
 WRITTEN_BY_HAND = {
@@ -71,7 +72,7 @@ def test_the_table_is_read_as_torchgen_reads_it() -> None:
     assert {n: (e.arguments, set(e.formulas)) for n, e in ours.items()} == theirs
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "AccumulateGrad",
@@ -206,7 +207,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor]]] = {
 }
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@each("name", OPERATORS)
 def test_the_argument_named_is_the_one_that_requires_grad(name: str) -> None:
     function, arguments = OPERATORS[name]
     for chosen in arguments:

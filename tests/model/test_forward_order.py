@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradviz.model import Graph
 from gradviz.model.records import ModuleInfo, Node
 from tests.analysis.fold.forwards import Forward, forwards
+from tests.each import each
 
 
 def position(graph: Graph) -> dict[int, int]:
@@ -81,7 +82,7 @@ def damaged(change: Any) -> str:
     return json.dumps(document)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "place"),
     [
         ({"order": ["n2", "n1"]}, "order"),

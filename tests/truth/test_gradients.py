@@ -19,6 +19,7 @@ import torch.nn.functional as F  # noqa: N812 (the name that torch's pages use)
 from torch import Tensor
 
 from gradviz.model.derivatives import table
+from tests.each import each
 from tests.truth.trees import Seen, compare_with_backward
 
 ROOT = Path(__file__).parents[2]
@@ -180,7 +181,7 @@ BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("name", BINARY)
+@each("name", BINARY)
 def test_two_operands_of_any_shapes(name: str) -> None:
     torch.manual_seed(0)
     seen = Seen()
@@ -226,7 +227,7 @@ REDUCED: dict[str, Callable[..., Tensor]] = {
 DIMS = [(0,), (1,), (-1,), (0, 2), (-1, 0), (0, 1, 2)]
 
 
-@pytest.mark.parametrize("name", REDUCED)
+@each("name", REDUCED)
 def test_any_dimension_kept_or_not(name: str) -> None:
     torch.manual_seed(1)
     seen = Seen()
@@ -350,7 +351,7 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_hard_cases(name: str) -> None:
     torch.manual_seed(2)
     outputs, seen = CASES[name](), Seen()

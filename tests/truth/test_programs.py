@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import gradviz
+from tests.each import each
 from tests.programs import PROGRAMS, Built, Program, named, run_backward
 from tests.truth.compare import check
 from tests.truth.walk import Note, notes_of, noting_saves, pairs, root_of
@@ -127,7 +128,7 @@ def test_what_a_checkpoint_keeps_is_packed() -> None:
     assert {s.state for s in slots} == {"packed"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "tensor", "hooks"),
     [
         ("tensor_hooks", "x", [("tensor", "halve")]),

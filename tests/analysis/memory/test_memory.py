@@ -18,6 +18,7 @@ from gradviz.capture.memory import read_kept
 from gradviz.model import Graph, Node, SavedTensor
 from gradviz.model.memory import Memory
 from tests.analysis.memory.counting import counted, without_numbers
+from tests.each import each
 from tests.programs import PROGRAMS, Program, named, run_backward
 
 MIB = 1 << 20
@@ -292,7 +293,7 @@ def test_a_module_that_was_not_given_has_the_name_of_its_variable() -> None:
     assert [one.id for one in memory(net(torch.ones(2, 4)).sum()).modules] == ["net.0"]
 
 
-@pytest.mark.parametrize("name", ["nothing", "", "n99", "?"])
+@each("name", ["nothing", "", "n99", "?"])
 def test_an_unknown_name_is_an_error_that_lists_names(name: str) -> None:
     net = nn.Sequential(nn.Linear(4, 4))
     report = gradviz.memory(net(torch.ones(2, 4)).sum())
@@ -414,7 +415,7 @@ def test_what_is_of_no_known_module_is_not_passed_over() -> None:
 LOSS = torch.ones(2, requires_grad=True).exp().sum()
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "words"),
     [
         (lambda: gradviz.memory(torch.ones(1)), gradviz.NoGraphError, "does not require a grad"),

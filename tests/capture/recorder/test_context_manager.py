@@ -26,6 +26,7 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.recording import Recording
+from tests.each import each
 
 
 def scalar(value: float) -> Tensor:
@@ -292,7 +293,7 @@ def test_a_write_through_data_is_told_as_such() -> None:
     assert writes[0].before == writes[0].after == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("reason", "name", "call"),
     [
         ("detach", "detach", lambda w: w.detach()),
@@ -385,7 +386,7 @@ class Closure:
         return self()
 
 
-@pytest.mark.parametrize(
+@each(
     "form",
     [
         lambda closure: closure,
@@ -394,9 +395,8 @@ class Closure:
         lambda closure: functools.partial(closure.with_argument, None),
         lambda closure: torch.enable_grad()(lambda: closure()),
     ],
-    ids=["object", "method", "function", "partial", "decorated"],
 )
-@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.LBFGS])
+@each("kind", [torch.optim.SGD, torch.optim.LBFGS])
 def test_calls_in_the_closure_of_an_optimizer_are_events_and_its_own_are_not(
     form: Callable[[Closure], Any], kind: Callable[..., torch.optim.Optimizer]
 ) -> None:

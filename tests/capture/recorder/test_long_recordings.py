@@ -27,6 +27,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.recording import StepRecord
 from tests.analysis.explain.silent_running import run_recorded
+from tests.each import each
 
 WHOLE = 10**8
 """A budget that nothing here comes near."""
@@ -488,7 +489,7 @@ def test_captions_and_outline_say_what_is_counted() -> None:
     )
 
 
-@pytest.mark.parametrize("budget", [0, 99, -1, 2.5, "many", True, None])
+@each("budget", [0, 99, -1, 2.5, "many", True, None])
 def test_a_budget_that_is_none_is_refused_with_what_it_may_be(budget: Any) -> None:
     with pytest.raises(gradviz.OptionError, match="whole number from 100 on; without it 40,000"):
         gradviz.record(budget=budget)
