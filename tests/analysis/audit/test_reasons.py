@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -225,39 +224,28 @@ def rows_of(report: Any) -> list[ParameterAudit]:
     return [audit["fc.weight"], audit["fc.bias"]]
 
 
+@pytest.mark.filterwarnings("ignore")  # torch.tensor(tensor) warns
 @pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_a_recording_names_the_reason_and_the_line_of_each_cut(cut: Cut) -> None:
+def test_what_is_known_of_a_cut_is_said_with_a_recording_and_without(cut: Cut) -> None:
     model, keep = net(), {"X": X}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch.tensor(tensor) warns
-        with gradviz.record(into=cut.run) as recording:
-            loss = cut.run(model, keep)
+    with gradviz.record(into=cut.run) as recording:
+        loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model, recording=recording)):
         assert (row.reached, row.gets_gradient, row.reason) == (False, False, cut.reason), row
         assert row.at is not None
         assert row.at.text.endswith("# cut")
         assert row.unknown == ()
 
-
-@pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_the_line_is_that_of_the_call_if_the_function_was_not_followed(cut: Cut) -> None:
     model, keep = net(), {"X": X}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with gradviz.record(only=()) as recording:
-            loss = cut.run(model, keep)
+    with gradviz.record(only=()) as recording:
+        loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model, recording=recording)):
         assert row.reason == cut.reason
         assert row.at is not None
-        assert row.at.text == "loss = cut.run(model, keep)"
+        assert row.at.text == "loss = cut.run(model, keep)", "the function was not followed"
 
-
-@pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_without_a_recording_what_is_known_is_said_and_nothing_else(cut: Cut) -> None:
-    model, keep = net(), dict[str, Any]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loss = cut.run(model, keep)
+    model, keep = net(), {}
+    loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model)):
         assert (row.reached, row.gets_gradient, row.reason) == (False, False, cut.alone)
         assert row.at is None
