@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 import gradviz
+from tests.modes import Functions, Kernels
 from tests.programs import PROGRAMS, Built, Program, named, run_backward
 from tests.truth.recorded import bits, let_go, without_collections
 from tests.truth.walk import all_nodes, root_of
@@ -281,30 +280,11 @@ def test_a_variable_deleted_after_a_snapshot_dies_at_once() -> None:
 # --- modes and subclasses -------------------------------------------------------------------
 
 
-class FunctionSpy(TorchFunctionMode):
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
-class DispatchSpy(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.seen: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
 def the_users_modes_see_nothing(built: Built) -> None:
-    for spy in (FunctionSpy, DispatchSpy):
-        with spy() as mode:
+    for kind in (Functions, Kernels):
+        with kind() as mode:
             gradviz.snapshot(*built.outputs, names=built.names)
-        assert mode.seen == []
+        assert mode.names == []
 
 
 def test_a_tensor_subclass_sees_nothing() -> None:

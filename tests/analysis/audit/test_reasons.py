@@ -12,19 +12,9 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.events import Note
-from tests.programs import apply
+from tests.programs import SavesNothing, apply
 
 # Each program cuts ``fc`` off from the loss, and says in a comment which line does it.
-
-
-class Doubled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return grads[0] * 2
 
 
 class GivesNone(torch.autograd.Function):
@@ -157,7 +147,7 @@ def into_a_part(model: Any, keep: dict[str, Any]) -> Tensor:
 
 
 def behind_a_custom_function(model: Any, keep: dict[str, Any]) -> Tensor:
-    h = apply(Doubled, model["fc"](X))
+    h = apply(SavesNothing, model["fc"](X))
     d = h.detach()  # cut
     return model["head"](d).sum()
 
@@ -437,12 +427,12 @@ def test_an_optimizer_of_another_order_is_not_taken_for_a_replacement() -> None:
 def test_a_recorded_backward_tells_what_a_custom_function_gave() -> None:
     w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     with gradviz.record() as recording:
-        loss = apply(GivesNone, w).sum() + apply(Doubled, v).sum()
+        loss = apply(GivesNone, w).sum() + apply(SavesNothing, v).sum()
     before = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)
     assert [row.gets_gradient for row in before.findings] == [None, None]
     assert "which may return no gradient" in before["w"].why
     with gradviz.record() as recording:
-        loss = apply(GivesNone, w).sum() + apply(Doubled, v).sum()
+        loss = apply(GivesNone, w).sum() + apply(SavesNothing, v).sum()
         loss.backward()
     after = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)
     assert [(row.gets_gradient, row.reason) for row in after.findings] == [
