@@ -16,6 +16,7 @@ from torch import Tensor
 import gradviz
 from gradviz import Graph, Node, SavedTensor, TensorInfo
 from gradviz.model.events import Accumulated, Freed, HookChanged, HookFired, NodeRan
+from tests.each import each
 
 PROGRAMS = {
     "products": """
@@ -453,7 +454,7 @@ TENSOR_FAULTS: dict[str, Callable[[TensorInfo], TensorInfo]] = {
 }
 
 
-@pytest.mark.parametrize("fault", NODE_FAULTS)
+@each("fault", NODE_FAULTS)
 def test_a_wrong_node_is_seen(fault: str) -> None:
     graph = recorded("several backwards").all_steps[3].graph
     same_graphs(graph, graph)
@@ -466,7 +467,7 @@ def test_a_wrong_node_is_seen(fault: str) -> None:
         same_graphs(Graph.of(wrong, graph.roots, graph.tensors), graph)
 
 
-@pytest.mark.parametrize("fault", TENSOR_FAULTS)
+@each("fault", TENSOR_FAULTS)
 def test_a_wrong_tensor_is_seen(fault: str) -> None:
     graph = recorded("several backwards").all_steps[3].graph
     last = graph.tensors[-1]

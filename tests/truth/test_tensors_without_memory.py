@@ -16,6 +16,7 @@ import gradviz
 from benchmarks.graphs import GPT, Llama
 from gradviz.model.devices import has_no_memory
 from tests.analysis.memory.counting import counted, without_numbers
+from tests.each import each
 from tests.programs import PROGRAMS, Built, Program, run_backward
 
 PLACES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -143,8 +144,8 @@ MODELS: dict[str, Callable[[], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("place", ["cpu", *PLACES])
-@pytest.mark.parametrize("model", MODELS)
+@each("place", ["cpu", *PLACES])
+@each("model", MODELS)
 def test_bytes_that_are_kept_are_those_that_torch_saves(model: str, place: str) -> None:
     with PLACES[place]() if place in PLACES else nullcontext():
         loss = MODELS[model]()
@@ -153,7 +154,7 @@ def test_bytes_that_are_kept_are_those_that_torch_saves(model: str, place: str) 
     assert without_numbers(found) == sorted(storages.values())
 
 
-@pytest.mark.parametrize("model", [model for model in MODELS if model != "llama"])
+@each("model", [model for model in MODELS if model != "llama"])
 def test_a_graph_without_memory_keeps_as_many_bytes_as_on_the_cpu(model: str) -> None:
     sizes = {"cpu": gradviz.memory(MODELS[model]()).findings.total}
     for place, inside in PLACES.items():

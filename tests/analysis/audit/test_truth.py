@@ -15,6 +15,7 @@ import gradviz
 from gradviz.analysis.audit.auditor import audit_of
 from gradviz.capture.audit.reader import audit_facts
 from gradviz.model.audit import Audit
+from tests.each import each
 from tests.programs import PROGRAMS, Built, Program, apply, deep_chain, mlp, run_backward
 
 SMALL = [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow]
@@ -202,7 +203,7 @@ UNKNOWN_IN_ZOO = {
 """What a node decides: formulas of second derivatives, and a forward that runs in backward."""
 
 
-@pytest.mark.parametrize("name", ZOO)
+@each("name", ZOO)
 def test_a_module_gets_a_gradient_exactly_where_the_audit_says(name: str) -> None:
     model, loss = made(name)
     before = gradviz.audit(loss, model).findings

@@ -155,7 +155,7 @@ def no_truth(_fold: Fold) -> object:
     return Undecided()
 
 
-@pytest.mark.parametrize(
+@each(
     ("ask", "named"),
     [
         (lambda fold: fold.layer, "<lambda> raised AttributeError: "),

@@ -398,8 +398,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     made.extension_manager.unload_extension("gradviz")
 
 
-@pytest.mark.parametrize("before", ["", "%pwd\n", "\n# 설명\n"])
-@pytest.mark.parametrize("indent", ["", "    "])
+@each("before", ["", "%pwd\n", "\n# 설명\n"])
+@each("indent", ["", "    "])
 def test_a_cell(shell: Any, before: str, indent: str) -> None:
     lines = (
         f"%%gradviz --name made\n{before}한 = h.exp(); y = sum([한, g])\nh.add_(1)\n(h\n  .exp())"
