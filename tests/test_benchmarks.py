@@ -26,6 +26,7 @@ from benchmarks.plot import curves_svg
 from benchmarks.processes import Crash, beside, in_process
 from benchmarks.report import Table
 from benchmarks.timing import Times
+from tests.each import each
 
 ROOT = Path(__file__).parents[1]
 
@@ -132,7 +133,7 @@ def test_every_contender_sees_the_same_graph(builder: str) -> None:
     assert edges == ours
 
 
-@pytest.mark.parametrize("size", [25, 100, 400])
+@each("size", [25, 100, 400])
 def test_the_mlp_has_as_many_boxes_as_asked_for(size: int) -> None:
     assert len(snapshot(mlp(size))) == size
 

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).parents[1]
 FACT = re.compile(r"\bF\d\.\d{2}\b")
@@ -96,15 +96,19 @@ def test_every_fact_is_pointed_to_or_is_background() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
-def test_a_fact_names_code_and_tests_that_exist(row: Row) -> None:
-    assert row.modules
-    assert [name for name in row.modules if not (ROOT / name).is_file()] == []
-    assert row.tests
-    tests = [name.partition("::") for name in row.tests]
-    unknown = [f"{file}::{test}" for file, _, test in tests if test not in functions_of(file)]
-    assert unknown == []
-    assert all(test.startswith("test_") for _, _, test in tests)
+def test_a_fact_names_code_and_tests_that_exist() -> None:
+    wrong = []
+    for row in rows():
+        tests = [name.partition("::") for name in row.tests]
+        wrong += [f"{row.id} names no code"] * (not row.modules)
+        wrong += [f"{row.id} names no test"] * (not tests)
+        wrong += [f"{row.id}: no {name}" for name in row.modules if not (ROOT / name).is_file()]
+        wrong += [
+            f"{row.id}: no {file}::{test}"
+            for file, _, test in tests
+            if test not in functions_of(file) or not test.startswith("test_")
+        ]
+    assert wrong == []
 
 
 def test_every_test_of_a_fact_is_in_the_table() -> None:
@@ -135,14 +139,14 @@ def is_there(name: str, guide: str) -> bool:
     return any(next(files, None) for files in found)
 
 
-@pytest.mark.parametrize("guide", GUIDES)
+@each("guide", GUIDES)
 def test_files_and_tests_that_a_guide_names_exist(guide: str) -> None:
     names = set(names_in((ROOT / guide).read_text(encoding="utf-8"))) - NOT_OURS
     assert len(names) > 10
     assert sorted(name for name in names if not is_there(name, guide)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name"),
     [
         ("see `gradviz/model/nothing.py`", "gradviz/model/nothing.py"),
@@ -291,7 +295,7 @@ def journeys() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("journey", HEADINGS)
+@each("journey", HEADINGS)
 def test_a_journey_runs_through_its_files_in_order(journey: str) -> None:
     told = re.findall(r"^\d+\. `([^`]+)`", section(HEADINGS[journey]), flags=re.MULTILINE)
     assert len(told) > 5

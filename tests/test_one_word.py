@@ -6,7 +6,6 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -38,6 +37,7 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines import graph as outline
 from gradviz.view.outlines import recording as recording_outline
 from gradviz.view.step_index import StepIndex
+from tests.each import each
 from tests.programs import PROGRAMS, named
 from tests.view import recordings
 from tests.view.graphs import every_mark, product_and_sum, tensor
@@ -68,11 +68,6 @@ def snapshot(name: str) -> Graph:
     return gradviz.snapshot(*built.outputs, names=built.names)
 
 
-@cache
-def graph_of(name: str) -> Graph:
-    return GRAPHS[name]()
-
-
 def tensors_of(graph: Graph) -> list[tuple[TensorInfo, TensorFacts]]:
     around = GraphIndex.of(graph)
     return [(info, tensor_facts(info, around)) for info in graph.tensors[:MOST]]
@@ -100,12 +95,20 @@ def recording_of(graph: Graph) -> Recording:
     return Recording([start, line], device=graph.device)
 
 
-everywhere = pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_fact_has_one_word_wherever_it_stands(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = GRAPHS[name]()
+    details_say_label_and_words(graph)
+    outline_and_table_say_short_forms(graph)
+    screen_readers_are_told_long_forms(graph)
+    cards_say_short_forms(graph)
+    if len(graph) <= MOST:
+        recordings_say_the_same(graph)
+        comparisons_say_label_and_words(graph)
+    a_document_puts_each_fact_into_words_once(graph, monkeypatch)
 
 
-@everywhere
-def test_details_say_label_and_words(name: str) -> None:
-    graph = graph_of(name)
+def details_say_label_and_words(graph: Graph) -> None:
     around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
         rows = dict(inspector.tensor_section(info, around).rows)
@@ -129,9 +132,7 @@ def test_details_say_label_and_words(name: str) -> None:
             assert all(form in words for form in slot.long("shape", "dtype", "storage"))
 
 
-@everywhere
-def test_outline_and_table_say_short_forms(name: str) -> None:
-    graph = graph_of(name)
+def outline_and_table_say_short_forms(graph: Graph) -> None:
     text, table = outline.outline(graph), outline.table(graph)
     listed = {
         key: dict(zip(outline.COLUMNS, map(str, row), strict=True))
@@ -159,9 +160,7 @@ def test_outline_and_table_say_short_forms(name: str) -> None:
                 assert all(form in text and form in row["saved"] for form in shown)
 
 
-@everywhere
-def test_screen_readers_are_told_long_forms(name: str) -> None:
-    graph = graph_of(name)
+def screen_readers_are_told_long_forms(graph: Graph) -> None:
     around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
         words = ", ".join((facts["name"].words, *facts.long(*aria.TENSOR_KEYS)))
@@ -170,9 +169,7 @@ def test_screen_readers_are_told_long_forms(name: str) -> None:
         assert said.endswith(OUTSIDE) == (info.node is None) == (facts["place"].words == OUTSIDE)
 
 
-@everywhere
-def test_cards_say_short_forms(name: str) -> None:
-    graph = graph_of(name)
+def cards_say_short_forms(graph: Graph) -> None:
     around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
         if info.node is None:
@@ -192,11 +189,7 @@ def test_cards_say_short_forms(name: str) -> None:
                 assert all(form in text for form in forms)
 
 
-@everywhere
-def test_recordings_say_the_same(name: str) -> None:
-    graph = graph_of(name)
-    if len(graph) > MOST:
-        return
+def recordings_say_the_same(graph: Graph) -> None:
     recording = recording_of(graph)
     text = " ".join(recording_outline.recording_outline(recording).replace("|", "").split())
     cells = recording_document(recording)["views"][1]["tensors"]
@@ -225,10 +218,8 @@ CHANGES: dict[TensorKey, Callable[[TensorInfo], TensorInfo]] = {
 }
 
 
-@everywhere
-def test_comparisons_say_label_and_words(name: str) -> None:
-    graph = graph_of(name)
-    if len(graph) > MOST or not graph.tensors:
+def comparisons_say_label_and_words(graph: Graph) -> None:
+    if not graph.tensors:
         return
     for key, change in CHANGES.items():
         info = graph.tensors[-1]
@@ -282,16 +273,14 @@ def chosen(source: str) -> Iterator[str]:
             yield from (str(leaf.value) for leaf in words if isinstance(leaf.value, str))
 
 
-@pytest.mark.parametrize("path", RENDERERS)
+@each("path", RENDERERS)
 def test_renderers_choose_keys_that_exist(path: str) -> None:
     found = set(chosen((PACKAGE / path).read_text("utf-8")))
     assert found
     assert found <= {*get_args(TensorKey), *get_args(NodeKey), *get_args(SlotKey)}
 
 
-@pytest.mark.parametrize(
-    "line", ['facts["x"]', 'slot.short("x")', 'KEYS: tuple[SlotKey, ...] = ("x",)']
-)
+@each("line", ['facts["x"]', 'slot.short("x")', 'KEYS: tuple[SlotKey, ...] = ("x",)'])
 def test_the_check_for_keys_sees(line: str) -> None:
     assert list(chosen(line)) == ["x"]
 
@@ -312,11 +301,9 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return made
 
 
-@everywhere
-def test_a_document_puts_each_fact_into_words_once(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def a_document_puts_each_fact_into_words_once(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = graph_of(name)
     made = counting(monkeypatch)
     graph_document(graph)
     assert set(made.values()) == {1}

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import gradviz
+from tests.each import each
 
 # Each program cuts ``fc.weight`` off from all of the loss, and says in a comment which line does.
 
@@ -246,7 +247,7 @@ def plain(why: str) -> str:
     return re.sub(r"( of [\w.]+)? in line \d+( \([^)]*\))?", "", why)
 
 
-@pytest.mark.parametrize("planted", PLANTED, ids=str)
+@each("planted", PLANTED)
 def test_an_error_and_an_audit_name_the_same_reason_call_and_line(
     planted: Planted,
 ) -> None:

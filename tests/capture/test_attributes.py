@@ -19,6 +19,7 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.capture import contents, naming
 from gradviz.model.events import Operation
+from tests.each import each
 
 
 def tensor() -> Tensor:
@@ -110,7 +111,7 @@ WAYS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_snapshots_and_recordings_find_the_same_name(way: str) -> None:
     w = tensor()
     box = WAYS[way](w)

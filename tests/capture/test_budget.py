@@ -9,6 +9,7 @@ from torch import Tensor
 import gradviz
 from gradviz.capture import statistics, values
 from gradviz.capture.values import BUDGET, LEAST
+from tests.each import each
 
 MANY = 80
 """More gradients than one look reads, however small they are."""
@@ -26,7 +27,7 @@ def read(graph: gradviz.Graph) -> list[bool]:
     return [not info.grad.is_unread for info in graph.leaves if info.grad is not None]
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "most"),
     [(10, (BUDGET - 1) // LEAST), (2 * LEAST, (BUDGET - 1) // (2 * LEAST)), (BUDGET + 1, 0)],
 )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import torch
 
 from gradviz.capture import derivatives
 from gradviz.capture.derivatives import lookup
+from tests.each import each
 from tests.programs import named
 
 WRITTEN_BY_HAND = {
@@ -71,7 +71,7 @@ def test_the_table_is_read_as_torchgen_reads_it() -> None:
     assert {n: (e.arguments, set(e.formulas)) for n, e in ours.items()} == theirs
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "AccumulateGrad",
@@ -206,7 +206,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor]]] = {
 }
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@each("name", OPERATORS)
 def test_the_argument_named_is_the_one_that_requires_grad(name: str) -> None:
     function, arguments = OPERATORS[name]
     for chosen in arguments:
@@ -273,12 +273,14 @@ def test_reading_the_table_is_quick_and_looking_up_is_a_dict_hit() -> None:
 
 
 @pytest.mark.parametrize("missing", ["torchgen", "yaml"])
-def test_without_the_table_everything_is_absent(missing: str) -> None:
-    code = (
-        # torch itself imports torchgen when it starts.
-        f"import sys, torch; sys.modules[{missing!r}] = None\n"
-        "from gradviz.capture.derivatives import lookup\n"
-        "assert lookup('MulBackward0', (True, True)) is None\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_without_the_table_everything_is_absent(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cached in (lookup, derivatives._table):
+        cached.cache_clear()
+    monkeypatch.setitem(sys.modules, missing, None)
+    try:
+        assert lookup("MulBackward0", (True, True)) is None
+    finally:
+        for cached in (lookup, derivatives._table):
+            cached.cache_clear()

@@ -6,13 +6,13 @@ import sys
 from types import TracebackType
 from typing import Any
 
-import pytest
 import torch
 
 from gradviz.capture.direct_call import direct_call
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.torch_call import TorchCall
 from gradviz.model.recording import Code
+from tests.each import each
 
 
 def call_in(line: str, **values: Any) -> TorchCall | None:
@@ -31,7 +31,7 @@ def call_in(line: str, **values: Any) -> TorchCall | None:
     return direct_call(text, position, code, entry.tb_lasti, values)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "name", "count"),
     [
         ("w.mul_(2)", "mul_", 2),

@@ -21,6 +21,7 @@ from torch import Tensor, fx
 import gradviz
 from gradviz.capture import installed_files
 from gradviz.capture.installed_files import is_users
+from tests.each import each
 
 SOURCE = "def f(x):\n    y = x * 2\n    return y\n"
 
@@ -78,7 +79,7 @@ def followed(module: ModuleType) -> list[str]:
 # --- what is nobody's but Python's, torch's, gradviz's ---------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "module", [inspect, json, importlib, dataclasses, torch, torch.nn.functional, gradviz, pytest]
 )
 def test_python_torch_gradviz_and_installed_packages_are_not_the_users(module: ModuleType) -> None:

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz.model import Graph
+from tests.each import each
 
 x = torch.ones(2, 4)
 
@@ -197,9 +197,7 @@ def written_views() -> torch.Tensor:
     return torch.cat(rows).sum() + early.sum() + base.sum()
 
 
-@pytest.mark.parametrize(
-    "program", [custom, double_backward, checkpointed, reentrant, written_views]
-)
+@each("program", [custom, double_backward, checkpointed, reentrant, written_views])
 def test_the_order_of_the_forward(program: Callable[[], torch.Tensor]) -> None:
     assert_is_an_order(gradviz.snapshot(program()))
 

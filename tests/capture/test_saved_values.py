@@ -6,6 +6,7 @@ from torch import Tensor
 
 import gradviz
 from gradviz.model import Graph, SavedTensor
+from tests.each import each
 
 
 def slot_of(graph: Graph, node: str, name: str) -> SavedTensor:
@@ -24,7 +25,7 @@ def test_a_number_of_the_code_has_its_value() -> None:
     assert slot_of(gradviz.snapshot(w * 2.5), "n0", "other").values == (2.5,)
 
 
-@pytest.mark.parametrize("count", [0, 1, 8, 9])
+@each("count", [0, 1, 8, 9])
 def test_few_values_of_a_tensor_without_a_name_are_kept(count: int) -> None:
     y = torch.zeros(2, count, requires_grad=True)[0].exp().sin()
     slot = slot_of(gradviz.snapshot(y), "n0", "self")
@@ -65,7 +66,7 @@ def test_modified_ones_are_those_of_now_and_packed_and_freed_ones_are_not_read()
     assert (freed.state, freed.values) == ("freed", None)
 
 
-@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+@each("odd", [float("nan"), float("inf"), -float("inf")])
 def test_what_json_cannot_hold_is_text(odd: float) -> None:
     graph = gradviz.snapshot(leaf(1.0) * odd)
     assert slot_of(graph, "n0", "other").values == (str(odd),)

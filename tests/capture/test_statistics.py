@@ -17,6 +17,7 @@ from gradviz.capture import autograd, cuda_memory, statistics
 from gradviz.capture.gradients import gradient_of
 from gradviz.capture.statistics import CHUNK, Statistics, readable, statistics_of
 from gradviz.capture.values import Budget, few_values, summarise
+from tests.each import each
 
 
 def found_in(tensor: Tensor) -> Statistics:
@@ -51,14 +52,14 @@ ORDERS: dict[str, Callable[[torch.dtype], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64], ids=str)
+@each("order", ORDERS)
+@each("dtype", [torch.float32, torch.float64, torch.complex64])
 def test_digits_are_the_same_in_every_memory_order(order: str, dtype: torch.dtype) -> None:
     tensor = ORDERS[order](dtype)
     assert found_in(tensor) == found_in(tensor.clone(memory_format=torch.contiguous_format))
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@each("order", ORDERS)
 def test_statistics_are_those_of_a_whole_copy(order: str) -> None:
     tensor = ORDERS[order](torch.float32)
     copy = tensor.double()
@@ -82,10 +83,9 @@ def test_conjugated_and_negated_views_are_read_as_they_are() -> None:
     assert found_in(imaginary) == found_in(imaginary.resolve_neg())
 
 
-@pytest.mark.parametrize(
+@each(
     "dtype",
     [torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float8_e4m3fn],
-    ids=str,
 )
 def test_every_dtype_is_read(dtype: torch.dtype) -> None:
     tensor = torch.tensor([[0.0, 1.0], [1.0, 1.0]]).to(dtype).t()
@@ -98,7 +98,7 @@ def test_a_dtype_without_arithmetic_has_no_numbers() -> None:
         assert summarise(torch.empty(4, dtype=torch.float4_e2m1fn_x2)).norm is None
 
 
-@pytest.mark.parametrize("place", [0, CHUNK - 1, CHUNK, 2 * CHUNK + 1])
+@each("place", [0, CHUNK - 1, CHUNK, 2 * CHUNK + 1])
 def test_nan_and_inf_are_counted_in_every_chunk(place: int) -> None:
     tensor = torch.ones(2 * CHUNK + 3)
     tensor[place], tensor[place + 1] = math.inf, math.nan

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dis
+import itertools
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -128,7 +129,7 @@ class Waits(int):
 
 
 @pytest.fixture
-def another_thread_sets_an_attribute() -> Iterator[None]:
+def another_thread_sets_an_attribute() -> Iterator[threading.Thread]:
     def work() -> None:
         Waits(True).attribute = 120.0
 
@@ -136,34 +137,37 @@ def another_thread_sets_an_attribute() -> Iterator[None]:
     thread = threading.Thread(target=work)
     thread.start()
     (sets,) = (i.offset for i in dis.get_instructions(work) if i.opname == "STORE_ATTR")
+    ends = time.monotonic() + 60
     while True:
         frame = sys._current_frames()[thread.ident or 0]
         if frame.f_code is work.__code__ and frame.f_lasti == sets:
             break
+        assert time.monotonic() < ends
         time.sleep(0.001)
-    yield
+    yield thread
     if thread.is_alive():
         Waits.lock.release()
     thread.join()
     Waits.lock.release()
 
 
-@pytest.mark.usefixtures("another_thread_sets_an_attribute")
-def test_grads_are_read_once_no_other_thread_sets_an_attribute() -> None:
+def test_grads_are_read_once_no_other_thread_sets_an_attribute(
+    another_thread_sets_an_attribute: threading.Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     x = torch.ones(2, requires_grad=True)
     x.grad = torch.zeros(2)
-    released: list[float] = []
+    waits: list[float] = []
 
-    def release() -> None:
-        released.append(time.monotonic())
-        Waits.lock.release()
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            Waits.lock.release()
+            another_thread_sets_an_attribute.join()
 
-    timer = threading.Timer(0.2, release)
-    timer.start()
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=wait)
+    monkeypatch.setattr(grads, "time", clock)
     graph = gradviz.snapshot(x.exp())
-    assert released
-    assert time.monotonic() > released[0]
-    timer.join()
+    assert len(waits) == 3
     assert graph.leaves[0].grad is not None
 
 
@@ -171,7 +175,9 @@ def test_grads_are_read_once_no_other_thread_sets_an_attribute() -> None:
 def test_a_thread_that_does_not_finish_to_set_an_attribute_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(grads, "_SECONDS", 0.05)
+    seconds = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
+    monkeypatch.setattr(grads, "time", clock)
     with pytest.raises(gradviz.GraphBusyError, match="setting an attribute"):
         gradviz.snapshot(torch.ones(2, requires_grad=True).exp())
 
@@ -298,13 +304,33 @@ def test_a_thread_between_the_look_up_and_the_call_counts_as_running_backward() 
     assert gradviz.snapshot(trunk * 2)["n0"].name == "MulBackward0"
 
 
-def test_a_backward_that_begins_while_saved_tensors_are_read_waits() -> None:
+class Gate:
+    """A lock that tells when another thread has come to it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_reached = threading.Event()
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            self.is_reached.set()
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def test_a_backward_that_begins_while_saved_tensors_are_read_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x = torch.ones(2, requires_grad=True)
     loss = x.exp().sum()
     thread = threading.Thread(target=loss.backward)
+    gate = Gate()
+    monkeypatch.setattr(engine_patch, "_reading", gate)
     with autograd.backwards_wait():
         thread.start()
-        thread.join(0.3)
+        assert gate.is_reached.wait(60)
         assert x.grad is None
     thread.join()
     assert x.grad is not None
@@ -329,7 +355,7 @@ thread = threading.Thread(target=train)
 thread.start()
 start = time.monotonic()
 looked = refused = 0
-while time.monotonic() < start + (4 if looked and refused else 60):
+while (looked < 100 or refused < 50) and time.monotonic() < start + 60:
     if box:
         try:
             gradviz.snapshot(box[0])
@@ -338,7 +364,7 @@ while time.monotonic() < start + (4 if looked and refused else 60):
             refused += 1
 stop.set()
 thread.join()
-print(looked > 0, refused > 0)
+print(looked >= 100, refused >= 50)
 """
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)

@@ -5,6 +5,7 @@ import torch
 
 import gradviz
 from gradviz.model import ValueSummary
+from tests.each import each
 
 
 def grad_of(grad: torch.Tensor) -> ValueSummary:
@@ -33,7 +34,7 @@ def test_large_numbers_do_not_overflow() -> None:
     assert found.has_inf is False
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64])
+@each("dtype", [torch.float32, torch.bfloat16, torch.complex64])
 def test_nan_and_inf_are_found(dtype: torch.dtype) -> None:
     found = grad_of(torch.tensor([float("nan"), float("inf"), 1.0], dtype=dtype))
     assert (found.has_nan, found.has_inf) == (True, True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import torch
 from torch import Tensor
 
 import gradviz
+from tests.each import each
 
 
 def base() -> Tensor:
@@ -66,7 +66,7 @@ CERTAIN = [written, written_before, written_itself, leaf_before_its_base_got_a_g
 UNKNOWN = [leaf_that_stays_one, made_without_grad, one_of_several]
 
 
-@pytest.mark.parametrize("make", [*CERTAIN, *UNKNOWN])
+@each("make", [*CERTAIN, *UNKNOWN])
 def test_what_is_said_of_a_written_view_is_what_torch_says(make: Callable[[], Tensor]) -> None:
     view = make()
     before = torch._C._autograd._get_sequence_nr()

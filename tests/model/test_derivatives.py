@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pytest
-
 from gradviz.model import Node, SavedTensor
 from gradviz.model.derivatives import gradient_of, table, words_of
 from gradviz.model.derivatives.arithmetic import Numbers, numbers_of
@@ -19,6 +17,7 @@ from gradviz.model.derivatives.expression import (
     saved,
     where,
 )
+from tests.each import each
 
 SELF, OTHER, RESULT = saved("self"), saved("other"), saved("result")
 
@@ -53,7 +52,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each("text", TEXTS)
 def test_a_tree_in_words(text: str) -> None:
     assert words_of(TEXTS[text]) == text
 
@@ -77,7 +76,7 @@ def test_words_are_the_same_once_saved_tensors_are_freed() -> None:
     assert words == {"grad × self, summed to (3,)"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "words"),
     [
         (node("MyFunctionBackward"), "computed by MyFunction.backward"),
@@ -126,7 +125,7 @@ def test_numbers_are_broadcast_and_summed() -> None:
     assert numbers_of(product, known(grad=rows, other=row)) == Numbers((50.0, 110.0), (2,))
 
 
-@pytest.mark.parametrize(
+@each(
     "tree",
     [
         GRAD * OTHER,  # other is not known

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradviz.model import Graph
 from gradviz.model.records import ModuleInfo, Node
 from tests.analysis.fold.forwards import Forward, forwards
+from tests.each import each
 
 
 def position(graph: Graph) -> dict[int, int]:
@@ -32,30 +33,16 @@ def reordered(graph: Graph, order: list[str] | None) -> Graph:
     return Graph.of(graph.nodes, graph.roots, graph.tensors, graph.modules, order)
 
 
-@given(forwards())
-def test_a_known_order_is_kept(forward: Forward) -> None:
-    graph = forward.graph()
-    assert [graph.names[place] for place in graph.order] == [name for name, _, _ in forward.made]
-
-
-@given(forwards())
-def test_without_a_known_order_there_is_one_that_edges_allow(forward: Forward) -> None:
-    assert_is_an_order(reordered(forward.graph(), None))
-
-
 @given(forwards(), st.integers(0, 99))
-def test_numbers_of_several_threads_give_an_order_that_edges_allow(
+def test_a_known_order_is_kept_in_json_too_and_others_are_as_edges_allow(
     forward: Forward, seed: int
 ) -> None:
     graph = forward.graph()
-    order = [graph.nodes[place].id for place in graph.order]
-    random.Random(seed).shuffle(order)
-    assert_is_an_order(reordered(graph, order))
-
-
-@given(forwards())
-def test_json_keeps_the_order_and_the_modules(forward: Forward) -> None:
-    graph = forward.graph()
+    assert [graph.names[place] for place in graph.order] == [name for name, _, _ in forward.made]
+    assert_is_an_order(reordered(graph, None))
+    of_threads = [graph.nodes[place].id for place in graph.order]
+    random.Random(seed).shuffle(of_threads)
+    assert_is_an_order(reordered(graph, of_threads))
     again = Graph.from_json(graph.to_json())
     assert again.to_json() == graph.to_json()
     assert list(again.order) == list(graph.order)
@@ -81,7 +68,7 @@ def damaged(change: Any) -> str:
     return json.dumps(document)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "place"),
     [
         ({"order": ["n2", "n1"]}, "order"),

@@ -17,6 +17,7 @@ from gradviz.model import (
     ValueSummary,
 )
 from gradviz.model.columns import KEPT
+from tests.each import each
 
 
 def leaf_info(tensor_id: str, node_id: str, **facts: object) -> TensorInfo:
@@ -107,7 +108,7 @@ def test_a_node_is_found_by_its_id() -> None:
     assert product()["n1"].name == "AccumulateGrad"
 
 
-@pytest.mark.parametrize("wrong", ["n2", "t0", "n01", "", "n-1", 0])
+@each("wrong", ["n2", "t0", "n01", "", "n-1", 0])
 def test_an_unknown_id_says_which_ids_there_are(wrong: object) -> None:
     with pytest.raises(UnknownNodeError, match="run from 'n0' to 'n1'"):
         product()[wrong]  # type: ignore[index]
@@ -142,7 +143,7 @@ def test_counts_name_every_kind() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "fault",
     [{"state": "freed"}, {"saved_version": 1}, {"current_version": 1}, {"tensor": None}],
 )

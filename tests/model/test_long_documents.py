@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tracemalloc
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import gradviz
 from benchmarks.graphs import multiplications
-from gradviz.model import columns
+from gradviz.model import columns, progress
 from gradviz.model.long_text import joined
 from gradviz.model.serialization import reader
 
@@ -29,6 +30,8 @@ def test_a_long_document_is_read_and_written_in_less_than_1_kb_a_node(
 ) -> None:
     for owner, name in ((columns, "KEPT"), (reader, "_SHORT")):  # it is as if it were a large one
         monkeypatch.setattr(owner, name, getattr(owner, name) * SIZE // 11_000)
+    # On a slow machine it would show how far it is, and import for that.
+    monkeypatch.setattr(progress, "AFTER", math.inf)
     tracemalloc.start()
     text = graph.to_json()
     kept, written = tracemalloc.get_traced_memory()

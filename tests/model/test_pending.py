@@ -12,6 +12,7 @@ import torch
 import gradviz
 from gradviz.model import Explanation, Recording
 from gradviz.model.recording import RowChanges, StepRecord
+from tests.each import each
 from tests.view.explanations import FREED, SILENT
 
 START = StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None)
@@ -39,7 +40,7 @@ def test_a_complete_recording_cannot_be_completed_again() -> None:
     assert recording == WHOLE
 
 
-@pytest.mark.parametrize("name", ["records", "codes", "device", "label", "kind"])
+@each("name", ["records", "codes", "device", "label", "kind"])
 def test_what_a_recording_holds_cannot_be_assigned(name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(WHOLE, name, getattr(WHOLE, name))

@@ -9,6 +9,7 @@ import pytest
 from gradviz.model import OptionError
 from gradviz.model.forms.click import Click
 from gradviz.model.forms.edges import Edges
+from tests.each import each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "question"
 
@@ -17,7 +18,7 @@ def cases(name: str) -> Any:
     return json.loads((GOLDEN / name).read_text("utf-8"))
 
 
-@pytest.mark.parametrize("case", cases("pictured.json"))
+@each("case", cases("pictured.json"))
 def test_answers_in_a_picture_are_judged(case: Any) -> None:
     made = Click(labels=tuple(case["labels"]), many=True)
     form = made if case["kind"] == "click" else Edges(labels=tuple(case["labels"]))
@@ -47,13 +48,13 @@ def test_the_digest_text_does_not_depend_on_the_last_bits_or_the_order() -> None
     assert form.key_lines({"x -> a": [1.0, "nan", 1 / 3]}) == ["x -> a: [1, nan, 0.333333]"]
 
 
-@pytest.mark.parametrize("given", ["leaf", True, ["node"], ""])
+@each("given", ["leaf", True, ["node"], ""])
 def test_what_can_be_clicked_is_one_of_four_words(given: Any) -> None:
     with pytest.raises(OptionError, match="'node', 'nodes', 'tensor', 'tensors'"):
         Click.of(given, {})
 
 
-@pytest.mark.parametrize("given", [(), 3, [3], ""])
+@each("given", [(), 3, [3], ""])
 def test_edges_are_named(given: Any) -> None:
     with pytest.raises(OptionError, match="MulBackward0 -> a"):
         Edges.of(given, {})

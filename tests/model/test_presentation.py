@@ -15,6 +15,7 @@ from gradviz.model import Comparison, Explanation, Graph, Memory, Node, Recordin
 from gradviz.model import presentation as presenting
 from gradviz.model.presentation import Presentation, Printed
 from gradviz.view.outlines.text_of import text_of
+from tests.each import each
 
 PACKAGE = Path(gradviz.__file__).parent
 GRAPH = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
@@ -82,7 +83,7 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("kind", PRINTED)
+@each("kind", PRINTED)
 def test_everything_that_prints_has_a_text_in_the_view(kind: str) -> None:
     one = PRINTED[kind]
     assert isinstance(one, Printed)

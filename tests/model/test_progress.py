@@ -17,6 +17,7 @@ from gradviz.analysis.fold.tree import fold_tree
 from gradviz.model import progress
 from gradviz.model.progress import AFTER, STRIDE, Terminal, Work, counted, working
 from gradviz.view.widgets import progress_line
+from tests.each import each
 
 
 def chain(count: int) -> Tensor:
@@ -121,7 +122,7 @@ RECORDING_TEXT = RECORDING.to_json()
 PICTURE = gradviz.show(GRAPH)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "work"),
     [
         ("snapshot", lambda: gradviz.snapshot(chain(50))),

@@ -23,6 +23,7 @@ from gradviz.model.forms.tick import Tick
 from gradviz.model.forms.typed import Typed
 from gradviz.model.question import Question
 from gradviz.model.recording import Recording
+from tests.each import each
 
 THREE = {"one": "1", "two": "2", "three": "3"}
 FLAGS = {
@@ -152,7 +153,7 @@ def test_only_the_right_order_is_right(key: list[str], answer: list[str]) -> Non
     assert all(key.index(one) != answer.index(one) for one in verdict.wrong)
 
 
-@pytest.mark.parametrize("texts", ["abc", "abcd", "abcde"])
+@each("texts", ["abc", "abcd", "abcde"])
 def test_texts_are_never_shown_in_the_right_or_in_the_reversed_order(texts: str) -> None:
     for listed in itertools.permutations(texts):
         shown = Order.of(listed, {}).asked(list(texts)).items
@@ -174,7 +175,7 @@ def test_wrong_ticks_are_those_that_differ(key: set[str], answer: set[str]) -> N
     assert verdict.is_right == (key == answer)
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "given", "wrong", "says"),
     [
         ("choose", ["a", "b"], {}, "each with the sentence"),
@@ -200,7 +201,7 @@ def test_a_form_that_is_none_says_what_to_type(
         FORMS[form].of(given, wrong)
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "value", "says"),
     [
         (Choose.of(THREE, {}), "four", "none of the options: 'one', 'two', 'three'"),

@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 from gradviz.model.sentence import Term, joined, listed, say
+from tests.each import each
 
 A, B = Term("t0", "a"), Term("n1", "values")
 
@@ -33,9 +34,7 @@ def test_braces_in_names_are_text() -> None:
     assert say("{} and {}", "{0}", Term("t1", "{x}")) == "{0} and {x}"
 
 
-@pytest.mark.parametrize(
-    "make", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
-)
+@each("make", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
 def test_a_copy_keeps_the_terms(make: object) -> None:
     assert callable(make)
     assert make(say("{} is", A)).parts == (A, " is")
@@ -49,7 +48,7 @@ def test_lists_keep_their_terms() -> None:
     assert listed([A]).parts == (A,)
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@each("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_every_protocol_of_pickle_keeps_the_terms(protocol: int) -> None:
     assert pickle.loads(pickle.dumps(say("{} is", A), protocol)).parts == (A, " is")
 

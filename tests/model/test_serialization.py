@@ -12,6 +12,7 @@ from gradviz.model.events import EVENTS
 from gradviz.model.serialization.formats import GRAPH as GRAPH_FORMAT
 from gradviz.model.serialization.formats import refusal as format_refusal
 from gradviz.model.serialization.reader import reader
+from tests.each import each
 from tests.view.graphs import every_mark
 from tests.view.recordings import ALL
 
@@ -49,7 +50,7 @@ def refusal(kind: Any, document: dict[str, Any], change: Change) -> str:
 SAVED = next(i for i, node in enumerate(GRAPH["nodes"]) if node.get("saved"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "said"),
     [
         (
@@ -122,7 +123,7 @@ def first_with(rows: str) -> int:
     return next(i for i, step in enumerate(RECORDING["steps"]) if step.get(rows))
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "place", "value", "said"),
     [
         (
@@ -177,16 +178,14 @@ def test_a_node_that_is_gone_though_another_points_to_it_is_refused() -> None:
     assert "is gone, but a node points to it" in refusal(Recording, RECORDING, change)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"format": []}', "[" * 100_000, "9" * 5000]
-)
-@pytest.mark.parametrize("kind", [Graph, Recording])
+@each("text", ["", "{", "[]", "null", '{"format": []}', "[" * 100_000, "9" * 5000])
+@each("kind", [Graph, Recording])
 def test_what_is_no_document_is_refused_in_words(kind: Any, text: str) -> None:
     with pytest.raises(ValueError, match=r"^this is (not|no) .*to_json\(\)"):
         kind.from_json(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name", "said"),
     [
         (Graph, "gradviz graph 0", "which only gradviz before 0.1.0 reads; this one reads"),
@@ -214,7 +213,7 @@ def test_the_name_of_a_later_format_says_since_when_it_is_read() -> None:
     assert "gradviz 0.2.0 and newer read" in format_refusal(later.name, GRAPH_FORMAT)
 
 
-@pytest.mark.parametrize("kind", EVENTS.values(), ids=EVENTS)
+@each("kind", EVENTS.values())
 def test_every_event_can_be_read(kind: Any) -> None:
     assert callable(reader(kind))
 

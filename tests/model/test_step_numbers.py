@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gradviz.model import Recording, UnknownNodeError
 from gradviz.model.recording import RowChanges, StepRecord
 from gradviz.model.step_numbers import StepNumbers, depth_of
+from tests.each import each
 from tests.view.recordings import ALL, loop, product
 
 
@@ -30,7 +31,7 @@ def numbers(shape: Sequence[tuple[int, int]]) -> list[int | str]:
     return [made.number(place) for place in range(len(made.paths))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "expected"),
     [
         ([], [0]),
@@ -66,7 +67,7 @@ def test_numbers_are_unique_and_count_up_in_the_order_in_which_steps_end(
             assert found.paths[place][:-1] == found.paths[container]
 
 
-@pytest.mark.parametrize("recording", [*ALL.values(), loop(), Recording.empty()])
+@each("recording", [*ALL.values(), loop(), Recording.empty()])
 def test_each_number_finds_its_step_and_the_count_is_the_last_number(recording: Recording) -> None:
     for step in recording.all_steps:
         assert recording[step.number].index == step.index
@@ -88,7 +89,7 @@ def test_a_step_is_found_by_line_backward_error_and_node() -> None:
     assert second["backward:2"].record.backward == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "words"),
     [
         ("backward:2", "backward ran once; it has"),
@@ -102,8 +103,8 @@ def test_of_what_is_there_fewer_times_it_is_said_how_often(address: str, words: 
         product()[address]
 
 
-@pytest.mark.parametrize("address", ["", "lines", "line:", "line:9", "backward:2", "error", "n99"])
-@pytest.mark.parametrize("more", ["", ":2"])
+@each("address", ["", "lines", "line:", "line:9", "backward:2", "error", "n99"])
+@each("more", ["", ":2"])
 def test_what_does_not_exist_is_refused_with_what_does(address: str, more: str) -> None:
     there = "the steps 0 to 13 .* 9 sub-steps, such as 7.1.*, backward, line:1, .*MulBackward0$"
     with pytest.raises(UnknownNodeError, match=there):

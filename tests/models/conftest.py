@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +32,3 @@ def _generators_go_on_as_before() -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         yield
     random.setstate(state)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _collections_are_quick() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()

@@ -25,20 +25,12 @@ FLAT = {"mlp", "gan", "accumulation", "lightning_step"}
 
 
 @pytest.mark.parametrize("model", EACH)
-def test_there_are_few_boxes(model: Model) -> None:
+def test_there_are_few_boxes_and_all_of_them_are_readable_on_one_screen(model: Model) -> None:
     found = first(model)
     assert (found.folds == 0) == (model.name in FLAT)
     assert found.boxes <= (40 if model.name in FLAT else 12)
-
-
-@pytest.mark.parametrize("model", EACH)
-def test_all_of_it_is_readable_on_one_screen(model: Model) -> None:
-    assert first(model).zoom(WIDE) >= READABLE
-
-
-@pytest.mark.parametrize("model", EACH)
-def test_in_a_narrow_window_it_is_no_smear(model: Model) -> None:
-    assert first(model).zoom(NARROW) >= NARROWEST
+    assert found.zoom(WIDE) >= READABLE
+    assert found.zoom(NARROW) >= NARROWEST  # in a narrow window it is no smear
 
 
 @on_x86

@@ -35,56 +35,33 @@ def noted(model: Model, graph: gradviz.Graph) -> Mapping[str, Mapping[str, Note 
 
 
 @pytest.mark.parametrize("model", EACH)
-def test_a_snapshot_says_what_torch_says(model: Model) -> None:
+def test_snapshots_and_audits_say_what_torch_says_before_backward_and_after(model: Model) -> None:
     built = model.build()
     loss, names = built.loss(), parameters(built.model)
     graph = gradviz.snapshot(loss, names=names)
     check(graph, [loss], names, noted(model, graph))
-
-
-@pytest.mark.parametrize("model", EACH)
-def test_a_snapshot_after_backward_says_what_torch_says(model: Model) -> None:
-    built = model.build()
-    loss, names = built.loss(), parameters(built.model)
-    before = gradviz.snapshot(loss, names=names)
+    before: Audit = gradviz.audit(loss, built.model).findings
+    for parameter in names.values():
+        parameter.grad = None
     loss.backward()
-    after = gradviz.snapshot(loss, names=names)
-    check(after, [loss], names)
-    assert structure(after) == structure(before)
-    assert not {"held", "modified"} & {s.state for n in after.nodes for s in n.saved}
+    freed = gradviz.snapshot(loss, names=names)
+    check(freed, [loss], names)
+    assert structure(freed) == structure(graph)
+    assert not {"held", "modified"} & {s.state for n in freed.nodes for s in n.saved}
+    after: Audit = gradviz.audit(loss, built.model).findings
+    for audit in (before, after):
+        assert {row.name: row.gets_gradient for row in audit} == {
+            name: p.grad is not None for name, p in names.items()
+        }
+    for row in after:
+        grad = names[row.name].grad
+        assert (row.grad is None) == (grad is None)
+        if grad is not None and row.grad is not None and not row.grad.is_unread:
+            assert row.grad.zeros == int((grad == 0).sum())
 
 
 def structure(graph: gradviz.Graph) -> Any:
     return [(n.id, n.name, n.next_functions, n.output_shapes, n.variable) for n in graph.nodes]
-
-
-@pytest.mark.parametrize("model", EACH)
-def test_an_audit_says_which_parameters_get_a_gradient(model: Model) -> None:
-    built = model.build()
-    loss = built.loss()
-    before: Audit = gradviz.audit(loss, built.model).findings
-    for parameter in built.model.parameters():
-        parameter.grad = None
-    loss.backward()
-    real = {name: p.grad is not None for name, p in built.model.named_parameters()}
-    after: Audit = gradviz.audit(loss, built.model).findings
-    for audit in (before, after):
-        assert {row.name: row.gets_gradient for row in audit} == real
-
-
-@pytest.mark.parametrize("model", EACH)
-def test_an_audit_says_which_gradients_are_zero(model: Model) -> None:
-    built = model.build()
-    loss = built.loss()
-    loss.backward()
-    audit: Audit = gradviz.audit(loss, built.model).findings
-    grads = {name: p.grad for name, p in built.model.named_parameters()}
-    assert {row.name for row in audit} == grads.keys()
-    for row in audit:
-        grad = grads[row.name]
-        assert (row.grad is None) == (grad is None)
-        if grad is not None and row.grad is not None and not row.grad.is_unread:
-            assert row.grad.zeros == int((grad == 0).sum())
 
 
 @pytest.mark.parametrize("model", EACH)

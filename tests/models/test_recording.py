@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,6 @@ def events(recording: gradviz.Recording) -> Iterator[Event]:
         yield from step.events
 
 
-@cache
 def recorded(model: Model) -> gradviz.Recording:
     built = model.build()
     with gradviz.record() as recording:
@@ -98,7 +96,9 @@ def recorded(model: Model) -> gradviz.Recording:
 
 
 @pytest.mark.parametrize("model", EACH)
-def test_all_nodes_that_ran_are_in_the_recording_in_their_order(model: Model) -> None:
+def test_a_recording_has_all_that_ran_and_follows_the_lines_of_the_gallery_only(
+    model: Model,
+) -> None:
     with noting() as ran:
         model.build().step()
     recording = recorded(model)
@@ -107,11 +107,12 @@ def test_all_nodes_that_ran_are_in_the_recording_in_their_order(model: Model) ->
     assert names == [name for one in ran.nodes for name in one]
     assert sum(isinstance(e, BackwardStarted) for e in events(recording)) == len(ran.nodes)
     assert sum(isinstance(e, OptimizerStepped) for e in events(recording)) == ran.updates
+    has_the_line_and_the_call_that_made_each_loss(recording)
+    files = {path.name for path in Path(__file__).parent.glob("*.py")}
+    assert {code.name.partition(":")[0] for code in recording.codes} <= files
 
 
-@pytest.mark.parametrize("model", EACH)
-def test_the_line_and_the_call_that_made_each_loss_are_in_the_recording(model: Model) -> None:
-    recording = recorded(model)
+def has_the_line_and_the_call_that_made_each_loss(recording: gradviz.Recording) -> None:
     steps = list(recording.all_steps)
     made_in = {n: step for step in reversed(steps) for n, _ in step.record.changes.nodes}
     calls = {event.node for event in events(recording) if isinstance(event, Operation)}
@@ -124,13 +125,6 @@ def test_the_line_and_the_call_that_made_each_loss_are_in_the_recording(model: M
         assert step.line is not None
         assert step.code.line(step.line)
         assert root in calls or recording.history.is_partial(step.index)
-
-
-@pytest.mark.parametrize("model", EACH)
-def test_only_the_lines_of_the_gallery_are_followed(model: Model) -> None:
-    files = {path.name for path in Path(__file__).parent.glob("*.py")}
-    names = {code.name.partition(":")[0] for code in recorded(model).codes}
-    assert names <= files
 
 
 # --- modules --------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Run as a program in a process of its own: an operator that kills the interpreter then loses only
 its batch, and torch's test code, which sets global flags of torch, stays out of other tests.
-``python -m tests.truth.operators NAME...`` prints JSON lines; ``--names`` prints all names.
+``python -m tests.truth.operators NAME...`` prints JSON lines; ``--names`` prints all names, and
+``--every N`` before names adds each N-th of all.
 """
 
 from __future__ import annotations
@@ -224,5 +225,8 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--names"]:
         print(json.dumps([*operators(), *modules()]))
     else:
-        for line in report(sys.argv[1:]):
+        names: Sequence[str] = sys.argv[1:]
+        if names[:1] == ["--every"]:
+            names = [*names[2:], *[*operators(), *modules()][:: int(names[1])]]
+        for line in report(list(dict.fromkeys(names))):
             print(json.dumps(line), flush=True)

@@ -229,7 +229,7 @@ def test_a_saved_tensor_whose_pack_hook_raised_is_packed_by_a_hook_that_raised()
 
 
 OTHER_THREAD_SETS_GRAD = """
-import sys, threading, time, torch, gradviz
+import sys, threading, torch, gradviz
 sys.setswitchinterval(1e-5)
 parameters = [torch.ones(3, requires_grad=True) for _ in range(40)]
 optimizer = torch.optim.SGD(parameters)
@@ -242,8 +242,7 @@ def work():
         optimizer.zero_grad()
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
-ends = time.monotonic() + 0.7
-while time.monotonic() < ends:
+for _ in range(20):
     for info in gradviz.snapshot(loss, values=True).leaves:
         assert info.grad is None or info.grad.values == (0.0, 0.0, 0.0), info
 stop.set()

@@ -8,6 +8,7 @@ import pytest
 
 import gradviz
 from gradviz import Node, TensorInfo
+from tests.each import each
 from tests.programs import named
 from tests.truth.compare import check
 
@@ -51,7 +52,7 @@ TENSOR_FAULTS: dict[str, TensorFault] = {
 }
 
 
-@pytest.mark.parametrize("fault", NODE_FAULTS)
+@each("fault", NODE_FAULTS)
 def test_a_fault_in_a_node_is_seen(fault: str) -> None:
     built = named("two_products").build()
     graph = gradviz.snapshot(*built.outputs, names=built.names)
@@ -65,8 +66,8 @@ def test_a_fault_in_a_node_is_seen(fault: str) -> None:
         check(wrong, built.outputs, built.names)
 
 
-@pytest.mark.parametrize("name", ["a", "out1"])
-@pytest.mark.parametrize("fault", TENSOR_FAULTS)
+@each("name", ["a", "out1"])
+@each("fault", TENSOR_FAULTS)
 def test_a_fault_in_a_tensor_is_seen(fault: str, name: str) -> None:
     built = named("two_products").build()
     graph = gradviz.snapshot(*built.outputs, names=built.names)

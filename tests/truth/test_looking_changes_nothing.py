@@ -13,36 +13,16 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 import gradviz
+from tests.modes import Functions, Kernels
 from tests.programs import PROGRAMS, Built, Program, named, run_backward
-from tests.truth.recorded import let_go
+from tests.truth.recorded import bits, let_go, without_collections
 from tests.truth.walk import all_nodes, root_of
 
 SMALL = [program for program in PROGRAMS if program.name != "deep_chain"]
 """Chains are looked at elsewhere; hooks on 20,000 nodes would take long."""
-
-
-def bits(tensor: Tensor | None) -> Any:
-    """Everything about the values of a tensor, nan included."""
-    if tensor is None:
-        return None
-    if tensor.is_nested:
-        return [bits(part) for part in tensor.unbind()]
-    if tensor.layout is not torch.strided:
-        tensor = tensor.coalesce()
-        return bits(tensor.indices()), bits(tensor.values())
-    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return (
-        tuple(dense.shape),
-        dense.dtype,
-        dense.view(torch.uint8).tolist()
-        if dense.dim()
-        else (dense.reshape(1).view(torch.uint8).tolist()),
-    )
 
 
 def flags(tensor: Tensor) -> Any:
@@ -103,16 +83,6 @@ def observe(program: Program, looking: bool) -> dict[str, Any]:
     return seen
 
 
-@pytest.mark.parametrize("program", SMALL, ids=str)
-def test_a_program_runs_the_same_with_and_without_snapshots(program: Program) -> None:
-    gc.disable()  # what is not freed at once must not be hidden by a collection at random
-    try:
-        observe(program, False)  # the first run of some programs imports and compiles
-        assert observe(program, True) == observe(program, False)
-    finally:
-        gc.enable()
-
-
 @contextmanager
 def nothing_moves() -> Iterator[None]:
     """Global state of torch and Python is the same after the block as before."""
@@ -136,21 +106,41 @@ def nothing_moves() -> Iterator[None]:
     assert state() == before
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_a_snapshot_moves_no_global_state(program: Program) -> None:
-    built = program.build()
-    with nothing_moves():
-        gradviz.snapshot(*built.outputs)
-
-
 def use_count(tensor: Any) -> int:
     count: int = tensor._use_count()
     return count
 
 
 @pytest.mark.parametrize("program", SMALL, ids=str)
-def test_a_snapshot_takes_no_reference(program: Program) -> None:
+def test_a_snapshot_changes_nothing(program: Program) -> None:
+    with without_collections():
+        observe(program, False)  # the first run of some programs imports and compiles
+        assert observe(program, True) == observe(program, False)
+    no_global_state_moves(program)
+    every_node_and_edge_stays(program)
     built = program.build()
+    no_reference_is_taken(built)
+    the_users_modes_see_nothing(built)
+    with contextlib.suppress(RuntimeError):
+        run_backward(built)
+    the_users_modes_see_nothing(built)
+
+
+def no_global_state_moves(program: Program) -> None:
+    built = program.build()
+    with nothing_moves():
+        gradviz.snapshot(*built.outputs)
+
+
+def every_node_and_edge_stays(program: Program) -> None:
+    built = program.build()
+    nodes = all_nodes([root_of(output)[0] for output in built.outputs])
+    before = {node: (node.next_functions, node._sequence_nr()) for node in nodes}
+    gradviz.snapshot(*built.outputs)
+    assert {node: (node.next_functions, node._sequence_nr()) for node in nodes} == before
+
+
+def no_reference_is_taken(built: Built) -> None:
     tensors = [*built.names.values(), *built.outputs]
     gradviz.snapshot(*built.outputs)  # nodes have their wrappers now
     before = [(sys.getrefcount(t), use_count(t)) for t in tensors]
@@ -159,13 +149,8 @@ def test_a_snapshot_takes_no_reference(program: Program) -> None:
     del graph
 
 
-@pytest.mark.parametrize("program", SMALL, ids=str)
-def test_a_snapshot_leaves_every_node_and_edge_as_it_was(program: Program) -> None:
-    built = program.build()
-    nodes = all_nodes([root_of(output)[0] for output in built.outputs])
-    before = {node: (node.next_functions, node._sequence_nr()) for node in nodes}
-    gradviz.snapshot(*built.outputs)
-    assert {node: (node.next_functions, node._sequence_nr()) for node in nodes} == before
+def test_a_snapshot_of_a_long_chain_moves_no_global_state() -> None:
+    no_global_state_moves(named("deep_chain"))
 
 
 # --- hooks and recomputation ----------------------------------------------------------------
@@ -295,37 +280,11 @@ def test_a_variable_deleted_after_a_snapshot_dies_at_once() -> None:
 # --- modes and subclasses -------------------------------------------------------------------
 
 
-class FunctionSpy(TorchFunctionMode):
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
-class DispatchSpy(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.seen: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize("spy", [FunctionSpy, DispatchSpy])
-@pytest.mark.parametrize("program", SMALL, ids=str)
-def test_the_users_modes_see_nothing(program: Program, spy: Any) -> None:
-    built = program.build()
-    with spy() as mode:
-        gradviz.snapshot(*built.outputs, names=built.names)
-    assert mode.seen == []
-    with contextlib.suppress(RuntimeError):
-        run_backward(built)
-    with spy() as mode:
-        gradviz.snapshot(*built.outputs, names=built.names)
-    assert mode.seen == []
+def the_users_modes_see_nothing(built: Built) -> None:
+    for kind in (Functions, Kernels):
+        with kind() as mode:
+            gradviz.snapshot(*built.outputs, names=built.names)
+        assert mode.names == []
 
 
 def test_a_tensor_subclass_sees_nothing() -> None:

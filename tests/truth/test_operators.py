@@ -89,13 +89,15 @@ def batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
     yield from (names[i : i + BATCH] for i in range(0, len(names), BATCH))
 
 
-def test_snapshots_of_a_sample_of_operators_say_what_torch_says(names: list[str]) -> None:
-    sample = list(dict.fromkeys([*ALWAYS, *names[::16]]))
-    reports = look_at(sample)
-    print(summary(reports))
+def test_snapshots_of_a_sample_of_operators_say_what_torch_says() -> None:
+    done = run("--every", "16", *ALWAYS)
+    assert done.returncode == 0, (done.stdout[-200:], done.stderr[-2000:])
+    reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    reports = [report for report in reports if "name" in report]
     assert [problem for r in reports for problem in r["problems"]] == []
-    assert {r["name"] for r in reports} == set(sample)
-    assert sum(r["graphs"] for r in reports) > 5 * len(sample)
+    assert {r["name"] for r in reports} >= set(ALWAYS)
+    assert len(reports) > 2 * len(ALWAYS)
+    assert sum(r["graphs"] for r in reports) > 5 * len(reports)
 
 
 @pytest.mark.opdb_all

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
 
 import gradviz
+from tests.each import each
 from tests.programs import PROGRAMS, Built, Program, named, run_backward
 from tests.truth.compare import check
 from tests.truth.walk import Note, notes_of, noting_saves, pairs, root_of
@@ -31,37 +31,6 @@ def snapshot(built: Built) -> gradviz.Graph:
     return gradviz.snapshot(*built.outputs, names=built.names)
 
 
-@dataclass(frozen=True)
-class Observed:
-    """A program, built twice: once to be looked at, and once to run backward."""
-
-    program: Program
-    first: Built
-    graph: gradviz.Graph
-    """Of the first."""
-    again: gradviz.Graph
-    """Of the first, once more."""
-    second: Built
-    before: gradviz.Graph
-    """Of the second before it ran backward."""
-    after: gradviz.Graph
-    """Of the second after it ran backward."""
-
-
-@pytest.fixture(scope="module", params=PROGRAMS, ids=str)
-def observed(request: pytest.FixtureRequest) -> Observed:
-    """What all tests look at and none changes."""
-    program: Program = request.param
-    first, second = program.build(), program.build()
-    graph, again, before = snapshot(first), snapshot(first), snapshot(second)
-    if program.backward == "raises":
-        with pytest.raises(RuntimeError):
-            run_backward(second)
-    else:
-        run_backward(second)
-    return Observed(program, first, graph, again, second, before, snapshot(second))
-
-
 def noted(program: Program, graph: gradviz.Graph) -> dict[str, dict[str, Note | None]] | None:
     """What another run of the program saved, by the ids of the first one's graph."""
     if program.name in NOT_RUN_TWICE:
@@ -72,26 +41,24 @@ def noted(program: Program, graph: gradviz.Graph) -> dict[str, dict[str, Note | 
     return {node_id: notes_of(node) for node_id, node in live.items()}
 
 
-def test_a_snapshot_says_what_torch_says(observed: Observed) -> None:
-    graph, built = observed.graph, observed.first
-    check(graph, built.outputs, built.names, noted(observed.program, graph))
-
-
-def test_a_snapshot_after_backward_says_what_torch_says(observed: Observed) -> None:
-    graph, built = observed.after, observed.second
-    check(graph, built.outputs, built.names)
-    assert structure(graph) == structure(observed.before)
-    if observed.program.backward == "runs":
-        assert not {"held", "modified"} & {s.state for n in graph.nodes for s in n.saved}
-
-
-def test_the_same_program_gives_the_same_graph(observed: Observed) -> None:
-    assert observed.graph == observed.again
-    assert observed.graph.to_json() == observed.before.to_json()
-
-
-def test_a_graph_survives_json(observed: Observed) -> None:
-    assert gradviz.Graph.from_json(observed.graph.to_json()) == observed.graph
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_a_snapshot_says_what_torch_says_before_backward_and_after(program: Program) -> None:
+    first, second = program.build(), program.build()
+    graph, before = snapshot(first), snapshot(second)
+    assert graph == snapshot(first)
+    assert graph.to_json() == before.to_json()
+    assert gradviz.Graph.from_json(graph.to_json()) == graph
+    check(graph, first.outputs, first.names, noted(program, graph))
+    if program.backward == "raises":
+        with pytest.raises(RuntimeError):
+            run_backward(second)
+    else:
+        run_backward(second)
+    after = snapshot(second)
+    check(after, second.outputs, second.names)
+    assert structure(after) == structure(before)
+    if program.backward == "runs":
+        assert not {"held", "modified"} & {s.state for n in after.nodes for s in n.saved}
 
 
 def structure(graph: gradviz.Graph) -> Any:
@@ -161,7 +128,7 @@ def test_what_a_checkpoint_keeps_is_packed() -> None:
     assert {s.state for s in slots} == {"packed"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "tensor", "hooks"),
     [
         ("tensor_hooks", "x", [("tensor", "halve")]),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -130,18 +131,23 @@ programs = st.lists(
     max_size=30,
 )
 quietly = settings(
-    max_examples=150,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 
 
-@quietly
-@given(programs)
-def test_a_snapshot_of_any_program_says_what_torch_says(
-    instructions: list[tuple[str, int, int]],
-) -> None:
+@pytest.mark.parametrize("count", [50, pytest.param(600, marks=pytest.mark.exhaustive)])
+def test_a_snapshot_of_any_program_says_what_torch_says(count: int) -> None:
+    @settings(quietly, max_examples=count)
+    @given(programs)
+    def check_any(instructions: list[tuple[str, int, int]]) -> None:
+        says_what_torch_says(instructions)
+
+    check_any()
+
+
+def says_what_torch_says(instructions: list[tuple[str, int, int]]) -> None:
     machine = Machine()
     machine.run(instructions)
     outputs = machine.outputs()

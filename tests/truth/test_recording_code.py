@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from tests.modes import Kernels
 from tests.programs import Double, apply
 from tests.truth.recorded import (
     Seen,
@@ -345,22 +346,13 @@ def a_function_mode_of_the_users(block: Any, seen: Seen) -> None:
 
 @story
 def a_dispatch_mode_of_the_users(block: Any, seen: Seen) -> None:
-    calls = []
-
-    class Dispatched(torch.utils._python_dispatch.TorchDispatchMode):
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            calls.append(str(func))
-            return func(*args, **(kwargs or {}))
-
     with block:
         x = leaf()
-        with Dispatched():  # type: ignore[no-untyped-call]
+        with Kernels() as mode:
             y = (x * x).exp()
             y.sum().backward()
             x.grad.add_(1)  # type: ignore[union-attr]
-    seen["calls"], seen["facts"] = calls, facts(x)
+    seen["calls"], seen["facts"] = mode.names, facts(x)
 
 
 @story

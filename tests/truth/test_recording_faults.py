@@ -16,6 +16,7 @@ from gradviz.capture.recorder import frames, function_mode, live_graph, step_wri
 from gradviz.capture.recorder.observers import backward as backward_events
 from gradviz.capture.recorder.observers import graph_reading, line_steps
 from gradviz.model.events import Accumulated, Event, Freed, NodeRan
+from tests.each import each
 from tests.programs import named
 from tests.truth.recorded import Seen, assert_same, bits, error_of, facts, nodes_now
 from tests.truth.test_recording_order import Hooked, check_backwards, run_both, run_program
@@ -137,7 +138,7 @@ def test_without_a_fault_nothing_differs() -> None:
     assert_same(story)
 
 
-@pytest.mark.parametrize("fault", NOT_NEUTRAL)
+@each("fault", NOT_NEUTRAL)
 def test_a_recorder_that_changes_the_run_is_seen(fault: Callable[[Patch], None]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
@@ -190,9 +191,7 @@ def run() -> tuple[gradviz.Recording, Hooked]:
     return run_both(lambda: run_program(named("views_share_storage")))
 
 
-@pytest.mark.parametrize(
-    "change", [without_freed, fewer_bytes, without_accumulated, wrong_gradient, wrong_version]
-)
+@each("change", [without_freed, fewer_bytes, without_accumulated, wrong_gradient, wrong_version])
 def test_a_wrong_event_is_seen(
     run: tuple[gradviz.Recording, Hooked], change: Callable[[Event], list[Event]]
 ) -> None:

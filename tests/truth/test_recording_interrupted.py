@@ -22,6 +22,7 @@ from gradviz.capture.recorder import frames, function_mode, line_events, live_gr
 from gradviz.capture.recorder import registry as numbers
 from gradviz.capture.recorder.observers import backward as backward_events
 from gradviz.capture.recorder.observers import call_events, graph_reading
+from tests.each import each
 from tests.truth.recorded import differences, nodes_now, world
 
 if sys.version_info >= (3, 12):
@@ -148,7 +149,7 @@ def test_an_interruption_inside_the_recorder_leaves_nothing_behind(place: Place)
         assert isinstance(cause, KeyboardInterrupt), (at, error)
 
 
-@pytest.mark.parametrize("delay", [0.0005 * 1.3**i for i in range(18)])
+@each("delay", [0.0005 * 1.3**i for i in range(18)])
 def test_ctrl_c_at_any_time_leaves_nothing_behind(delay: float) -> None:
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt

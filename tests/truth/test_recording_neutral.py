@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from gradviz.model.events import Operation
+from tests.each import each
+from tests.modes import Functions
 from tests.programs import PROGRAMS, Program, mlp, named, run_backward
 from tests.truth.operators import tensors_in
 from tests.truth.recorded import (
@@ -194,25 +195,14 @@ def unseen_write(mode: Any, write: Any) -> Story:
     return story
 
 
-@pytest.mark.parametrize("write", WRITES_WITHOUT_NODE, ids=["add_", "setitem", "out"])
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@each("write", WRITES_WITHOUT_NODE)
+@each("mode", [torch.no_grad, torch.inference_mode])
 def test_a_view_written_without_grad_mode_keeps_its_node_unmade(mode: Any, write: Any) -> None:
     assert_same(unseen_write(mode, write))
 
 
-class Log(TorchFunctionMode):
-    """Notes which functions are called."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append(func.__name__)
-        return func(*args, **kwargs or {})
-
-
 def a_mode_ends_inside(block: Any, seen: Seen) -> None:
-    log, device = Log(), torch.device("meta")
+    log, device = Functions(), torch.device("meta")
     with ExitStack() as modes:
         modes.enter_context(device)
         modes.enter_context(log)
@@ -226,7 +216,7 @@ def a_mode_ends_inside(block: Any, seen: Seen) -> None:
 
 
 def a_mode_begins_inside(block: Any, seen: Seen) -> None:
-    log = Log()
+    log = Functions()
     with ExitStack() as modes:
         with block:
             modes.enter_context(log)

@@ -301,7 +301,11 @@ def run_random(instructions: list[tuple[str, int, int]]) -> None:
         torch.autograd.backward(outputs, [torch.ones_like(t) for t in outputs])
 
 
-@settings(random_programs.quietly, max_examples=60)
-@given(random_programs.programs)
-def test_nodes_of_any_program_ran_as_hooks_see(instructions: list[tuple[str, int, int]]) -> None:
-    check_backwards(*run_both(lambda: run_random(instructions)))
+@pytest.mark.parametrize("count", [25, pytest.param(300, marks=pytest.mark.exhaustive)])
+def test_nodes_of_any_program_ran_as_hooks_see(count: int) -> None:
+    @settings(random_programs.quietly, max_examples=count)
+    @given(random_programs.programs)
+    def check(instructions: list[tuple[str, int, int]]) -> None:
+        check_backwards(*run_both(lambda: run_random(instructions)))
+
+    check()

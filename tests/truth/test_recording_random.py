@@ -36,7 +36,7 @@ def random_story(instructions: list[tuple[str, int, int]]) -> Story:
     return story
 
 
-@pytest.mark.parametrize("count", [70, pytest.param(400, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [30, pytest.param(400, marks=pytest.mark.exhaustive)])
 def test_any_program_runs_the_same_with_and_without_a_recording(count: int) -> None:
     @settings(random_programs.quietly, max_examples=count)
     @given(random_programs.programs)

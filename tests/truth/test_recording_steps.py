@@ -16,6 +16,7 @@ from torch import Tensor
 import gradviz
 from gradviz import Graph, Node, SavedTensor, TensorInfo
 from gradviz.model.events import Accumulated, Freed, HookChanged, HookFired, NodeRan
+from tests.each import each
 
 PROGRAMS = {
     "products": """
@@ -334,19 +335,9 @@ def last_step_of_line(recording: gradviz.Recording, line: int) -> gradviz.model.
     return steps[-1]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_the_graph_at_every_line_is_what_a_snapshot_says_there(name: str) -> None:
-    recording = recorded(name)
-    compared = 0
-    for line, graph in statement_by_statement(name, snapshot_now):
-        step = last_step_of_line(recording, line + FIRST - 1)
-        if graph is None:
-            assert not [n for n in step.graph.nodes if n.name != "AccumulateGrad"]
-            continue
-        same_graphs(step.graph, graph)
-        assert step.saved_bytes == graph.saved_bytes
-        compared += 1
-    assert compared > 2
+def look_now(line: int, space: Mapping[str, Any]) -> tuple[int, Graph | None, dict[str, Any]]:
+    _, graph = snapshot_now(line, space)
+    return line, graph, {name: flags_of(tensor) for name, tensor in named_tensors(space)}
 
 
 def flags_of(tensor: Any) -> Any:
@@ -357,22 +348,6 @@ def flags_of(tensor: Any) -> Any:
         tensor._version,
         len(tensor._backward_hooks or {}),
     )
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_every_named_tensor_has_at_every_line_the_flags_it_has_there(name: str) -> None:
-    def look(line: int, space: Mapping[str, Any]) -> Any:
-        return line, {n: flags_of(t) for n, t in named_tensors(space)}
-
-    recording = recorded(name)
-    for line, expected in statement_by_statement(name, look):
-        step = last_step_of_line(recording, line + FIRST - 1)
-        found = {
-            t.name: (t.shape, t.requires_grad, t.retains_grad, t.version, len(t.hooks))
-            for t in step.tensors
-            if t.name in expected
-        }
-        assert found == expected, line
 
 
 STEP_OF = {
@@ -386,8 +361,27 @@ retains is told before its node runs."""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_happens_inside_of_backward_has_a_step_of_its_own(name: str) -> None:
-    for facts in recorded(name).records:
+def test_every_line_has_the_graph_of_a_snapshot_there_and_backward_steps_of_its_own(
+    name: str,
+) -> None:
+    recording = recorded(name)
+    compared = 0
+    for line, graph, flags in statement_by_statement(name, look_now):
+        step = last_step_of_line(recording, line + FIRST - 1)
+        found = {
+            t.name: (t.shape, t.requires_grad, t.retains_grad, t.version, len(t.hooks))
+            for t in step.tensors
+            if t.name in flags
+        }
+        assert found == flags, line
+        if graph is None:
+            assert not [n for n in step.graph.nodes if n.name != "AccumulateGrad"]
+            continue
+        same_graphs(step.graph, graph)
+        assert step.saved_bytes == graph.saved_bytes
+        compared += 1
+    assert compared > 2
+    for facts in recording.records:
         told = [event for event in facts.events if type(event) in STEP_OF]
         assert len(told) < 2
         assert all(facts.kind in STEP_OF[type(event)] for event in told)
@@ -460,7 +454,7 @@ TENSOR_FAULTS: dict[str, Callable[[TensorInfo], TensorInfo]] = {
 }
 
 
-@pytest.mark.parametrize("fault", NODE_FAULTS)
+@each("fault", NODE_FAULTS)
 def test_a_wrong_node_is_seen(fault: str) -> None:
     graph = recorded("several backwards").all_steps[3].graph
     same_graphs(graph, graph)
@@ -473,7 +467,7 @@ def test_a_wrong_node_is_seen(fault: str) -> None:
         same_graphs(Graph.of(wrong, graph.roots, graph.tensors), graph)
 
 
-@pytest.mark.parametrize("fault", TENSOR_FAULTS)
+@each("fault", TENSOR_FAULTS)
 def test_a_wrong_tensor_is_seen(fault: str) -> None:
     graph = recorded("several backwards").all_steps[3].graph
     last = graph.tensors[-1]

@@ -11,9 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import gradviz
-from gradviz.capture import autograd
 from gradviz.model.events import HookChanged, Note, Operation, Write
-from tests.programs import PROGRAMS, Program, run_backward
 from tests.truth.recorded import (
     Seen,
     Story,
@@ -21,7 +19,6 @@ from tests.truth.recorded import (
     bits,
     error_of,
     facts,
-    without_collections,
 )
 
 STORIES: list[Story] = []
@@ -188,20 +185,3 @@ def test_how_a_tensor_was_made_is_told_of_the_one_that_has_its_content_now() -> 
         b.add_(1)
     writes = [e for s in recording.all_steps for e in s.events if isinstance(e, Write)]
     assert [(write.by, write.through) for write in writes] == [("add_", "detach"), ("add_", "")]
-
-
-@pytest.mark.parametrize(
-    "program", [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow], ids=str
-)
-def test_no_tensor_has_weak_references_once_looking_has_ended(program: Program) -> None:
-    with without_collections():
-        with gradviz.record() as recording:
-            built = program.build()
-            detached = [t.detach() for t in built.outputs]
-            error_of(run_backward, built)
-        gradviz.snapshot(*built.outputs)
-        tensors = [*built.names.values(), *built.outputs, *detached]
-        tensors += [t.grad for t in tensors if t.is_leaf and t.grad is not None]
-        left = [ref for t in tensors for ref in weakref.getweakrefs(t)]
-        assert not [ref for ref in left if isinstance(ref, autograd.NumberedRef)]
-    assert recording.all_steps

@@ -6,11 +6,11 @@ import random
 from collections import Counter
 from typing import Any
 
-import pytest
 import torch
 
 import gradviz
 from tests.analysis.explain.silent_running import run_recorded
+from tests.each import each
 
 PROGRAMS = 300
 ROOT = torch.ones(1, requires_grad=True) * 1
@@ -115,7 +115,7 @@ def test_a_recording_says_of_a_view_what_torch_says_or_nothing() -> None:
     assert said[True] + said[False] > said[None]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_not_asking_leaves_the_answer_to_torch(seed: int) -> None:
     text = program(seed)
     tensors = tensors_of(text)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import torch
 from torch import Tensor
 
 import gradviz
 from gradviz.model.derivatives.zero import is_zero_everywhere
+from tests.each import each
 
 Function = Callable[[Tensor], Tensor]
 ZERO: dict[str, Function] = {
@@ -62,14 +62,14 @@ def found_for(function: Function) -> tuple[bool, Tensor | None]:
     return all(said), gradient
 
 
-@pytest.mark.parametrize("name", ZERO)
+@each("name", ZERO)
 def test_what_is_said_to_be_0_is_0_or_none(name: str) -> None:
     is_zero, gradient = found_for(ZERO[name])
     assert is_zero
     assert gradient is None or not gradient.any()
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@each("name", OTHERS)
 def test_what_depends_on_values_or_is_overwritten_is_not_said_to_be_0(name: str) -> None:
     is_zero, _ = found_for(OTHERS[name])
     assert not is_zero

@@ -100,12 +100,6 @@ def loss_of(weights: dict[str, Tensor], x: Tensor) -> Tensor:
 
 
 @tool
-def func_grad() -> Any:
-    weights = {"w": torch.eye(4)[:, :2]}
-    return torch.func.grad(loss_of)(weights, batch())
-
-
-@tool
 def func_vmap_of_grad() -> Any:
     weights = {"w": torch.eye(4)[:, :2]}
     return torch.func.vmap(torch.func.grad(loss_of), in_dims=(None, 0))(weights, batch())
@@ -270,22 +264,6 @@ def flop_counter() -> Any:
         net(batch()).sum().backward()
     counts = {k: {str(op): n for op, n in v.items()} for k, v in counter.get_flop_counts().items()}
     return counts, counter.get_total_flops(), grads(net)
-
-
-@tool
-def dispatch_mode() -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Notes(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-            calls.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    calls: list[str] = []
-    net = Net()
-    with Notes():  # type: ignore[no-untyped-call]
-        net(batch()).sum().backward()
-    return calls, grads(net)
 
 
 @tool

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import gradviz
 from gradviz.model.audit import Audit
+from tests.each import each
 
 X = torch.ones(3, 2)
 UNKNOWN = "is from this loss alone is not known"
@@ -84,7 +85,7 @@ PROGRAMS: dict[Callable[[nn.Module], Tensor], bool | None] = {
 recording tells: whether it is stale."""
 
 
-@pytest.mark.parametrize("run", PROGRAMS, ids=lambda run: run.__name__)
+@each("run", PROGRAMS)
 def test_alone_a_grad_does_not_tell_from_which_loss_it_is(run: Any) -> None:
     model = nn.Linear(2, 2)
     audit: Audit = gradviz.audit(run(model), model).findings
@@ -95,7 +96,7 @@ def test_alone_a_grad_does_not_tell_from_which_loss_it_is(run: Any) -> None:
     assert " got " not in str(audit)
 
 
-@pytest.mark.parametrize("run", PROGRAMS, ids=lambda run: run.__name__)
+@each("run", PROGRAMS)
 def test_a_recording_that_saw_it_filled_tells(run: Any) -> None:
     model = nn.Linear(2, 2)
     with gradviz.record(into=run) as recording:

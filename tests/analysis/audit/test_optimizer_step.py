@@ -12,6 +12,7 @@ from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 
 import gradviz
 from gradviz.model.audit import Audit
+from tests.each import each
 
 OPTIMIZERS: dict[str, Callable[[Any], Optimizer]] = {
     "SGD": lambda p: SGD(p, lr=0.1),
@@ -70,8 +71,8 @@ def moved(net: nn.Module, step: Callable[[], Any]) -> dict[str, bool]:
     return {n: not torch.equal(p.detach(), before[n]) for n, p in net.named_parameters()}
 
 
-@pytest.mark.parametrize("steps", [0, 2])
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@each("steps", [0, 2])
+@each("name", OPTIMIZERS)
 def test_a_step_changes_exactly_what_the_audit_says(name: str, steps: int) -> None:
     net, optimizer = ready(OPTIMIZERS[name], steps)
     loss = net()
@@ -83,7 +84,7 @@ def test_a_step_changes_exactly_what_the_audit_says(name: str, steps: int) -> No
     assert said == moved(net, optimizer.step)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@each("name", OPTIMIZERS)
 def test_before_backward_the_audit_says_what_the_step_after_it_changes(name: str) -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1), nn.Linear(1, 1))
     model[2].weight.requires_grad_(False)

@@ -11,6 +11,7 @@ from torch import nn
 
 import gradviz
 from gradviz.model.audit import ParameterAudit
+from tests.each import each
 
 
 def first(report: Any) -> ParameterAudit:
@@ -36,7 +37,7 @@ def test_a_value_that_left_torch_and_came_back_is_a_part_that_is_cut() -> None:
     assert cut.why.startswith("part of the way to loss is cut: float() in line")
 
 
-@pytest.mark.parametrize("how", ["detach", "data", "no_grad", "grad"])
+@each("how", ["detach", "data", "no_grad", "grad"])
 def test_what_may_be_meant_is_stated_without_a_verdict(how: str) -> None:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     with gradviz.record() as recording:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +12,9 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.events import Note
-from tests.programs import apply
+from tests.programs import SavesNothing, apply
 
 # Each program cuts ``fc`` off from the loss, and says in a comment which line does it.
-
-
-class Doubled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return grads[0] * 2
 
 
 class GivesNone(torch.autograd.Function):
@@ -158,7 +147,7 @@ def into_a_part(model: Any, keep: dict[str, Any]) -> Tensor:
 
 
 def behind_a_custom_function(model: Any, keep: dict[str, Any]) -> Tensor:
-    h = apply(Doubled, model["fc"](X))
+    h = apply(SavesNothing, model["fc"](X))
     d = h.detach()  # cut
     return model["head"](d).sum()
 
@@ -225,39 +214,28 @@ def rows_of(report: Any) -> list[ParameterAudit]:
     return [audit["fc.weight"], audit["fc.bias"]]
 
 
+@pytest.mark.filterwarnings("ignore")  # torch.tensor(tensor) warns
 @pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_a_recording_names_the_reason_and_the_line_of_each_cut(cut: Cut) -> None:
+def test_what_is_known_of_a_cut_is_said_with_a_recording_and_without(cut: Cut) -> None:
     model, keep = net(), {"X": X}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch.tensor(tensor) warns
-        with gradviz.record(into=cut.run) as recording:
-            loss = cut.run(model, keep)
+    with gradviz.record(into=cut.run) as recording:
+        loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model, recording=recording)):
         assert (row.reached, row.gets_gradient, row.reason) == (False, False, cut.reason), row
         assert row.at is not None
         assert row.at.text.endswith("# cut")
         assert row.unknown == ()
 
-
-@pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_the_line_is_that_of_the_call_if_the_function_was_not_followed(cut: Cut) -> None:
     model, keep = net(), {"X": X}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with gradviz.record(only=()) as recording:
-            loss = cut.run(model, keep)
+    with gradviz.record(only=()) as recording:
+        loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model, recording=recording)):
         assert row.reason == cut.reason
         assert row.at is not None
-        assert row.at.text == "loss = cut.run(model, keep)"
+        assert row.at.text == "loss = cut.run(model, keep)", "the function was not followed"
 
-
-@pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_without_a_recording_what_is_known_is_said_and_nothing_else(cut: Cut) -> None:
-    model, keep = net(), dict[str, Any]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loss = cut.run(model, keep)
+    model, keep = net(), {}
+    loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model)):
         assert (row.reached, row.gets_gradient, row.reason) == (False, False, cut.alone)
         assert row.at is None
@@ -449,12 +427,12 @@ def test_an_optimizer_of_another_order_is_not_taken_for_a_replacement() -> None:
 def test_a_recorded_backward_tells_what_a_custom_function_gave() -> None:
     w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     with gradviz.record() as recording:
-        loss = apply(GivesNone, w).sum() + apply(Doubled, v).sum()
+        loss = apply(GivesNone, w).sum() + apply(SavesNothing, v).sum()
     before = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)
     assert [row.gets_gradient for row in before.findings] == [None, None]
     assert "which may return no gradient" in before["w"].why
     with gradviz.record() as recording:
-        loss = apply(GivesNone, w).sum() + apply(Doubled, v).sum()
+        loss = apply(GivesNone, w).sum() + apply(SavesNothing, v).sum()
         loss.backward()
     after = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)
     assert [(row.gets_gradient, row.reason) for row in after.findings] == [

@@ -22,6 +22,7 @@ from gradviz.model import (
     OptionError,
     UnknownNodeError,
 )
+from tests.each import each
 
 
 class Net(nn.Module):
@@ -136,7 +137,7 @@ def test_a_report_is_saved_in_every_form(tmp_path: Path) -> None:
     assert (tmp_path / "audit.svg").read_text().count("unreached") >= 4
 
 
-@pytest.mark.parametrize(
+@each(
     ("build", "names"),
     [
         (lambda a, b: {"a": a, "inner": [b]}, [("a",), ("inner[0]",)]),
@@ -177,7 +178,7 @@ def test_names_that_are_given_come_first() -> None:
 MODEL, LOSS = Net(), Net()(torch.ones(1, 2)).sum()
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "kind", "words"),
     [
         ((None, MODEL), NotATensorError, r"^loss is None; the function .* returned nothing"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import pytest
 import torch
 from torch import Tensor, nn
 
 import gradviz
 from gradviz.analysis.diff.report import comparison_of
 from gradviz.model import Graph
+from tests.each import each
 
 
 def exponential(leaf: str, result: str) -> Graph:
@@ -38,7 +38,7 @@ def added(how: str) -> Graph:
     return gradviz.snapshot(y, names={"w": w, "x": x, "y": y, **more})
 
 
-@pytest.mark.parametrize("pair", list(combinations(("rebound", "named", "nested"), 2)))
+@each("pair", list(combinations(("rebound", "named", "nested"), 2)))
 def test_a_variable_that_is_bound_again_is_no_difference(pair: tuple[str, str]) -> None:
     before, after = map(added, pair)
     assert comparison_of(before, after).differences == ()
@@ -79,8 +79,8 @@ def stacked(width: int, depth: int, rectified: bool) -> Graph:
     return gradviz.snapshot(model(torch.ones(2, width)).sum(), model)
 
 
-@pytest.mark.parametrize("depth", [3, 6])
-@pytest.mark.parametrize("width", [4, 20])  # values of so many numbers are not known
+@each("depth", [3, 6])
+@each("width", [4, 20])  # values of so many numbers are not known
 def test_layers_are_paired_by_their_place_when_their_numbers_move(width: int, depth: int) -> None:
     found = comparison_of(stacked(width, depth, False), stacked(width, depth, True))
     new = [d.name for d in found.differences if d.is_whole]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -12,6 +11,7 @@ import gradviz
 from gradviz.analysis.diff.graphs import differences_between
 from gradviz.model import Graph
 from tests.analysis.explain import version_program
+from tests.each import each
 
 VERSIONS = Path(__file__).parents[2] / "golden" / "versions"
 
@@ -162,7 +162,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("program", PAIRS, ids=lambda program: program.__name__)
+@each("program", PAIRS)
 def test_what_differs_is_found_and_nothing_more(program: object) -> None:
     assert callable(program)
     assert told(program(False), program(True)) == PAIRS[program]

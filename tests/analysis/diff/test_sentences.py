@@ -8,6 +8,7 @@ from gradviz.analysis.diff.report import comparison_of
 from gradviz.model import Graph
 from gradviz.model.diff import Comparison
 from gradviz.model.report import Report
+from tests.each import each
 
 
 def product() -> tuple[torch.Tensor, torch.Tensor]:
@@ -105,7 +106,7 @@ def test_nothing_is_changed() -> None:
     assert a.grad is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "words"),
     [
         ("loss", "before is a str; compare() takes a tensor"),
@@ -133,7 +134,7 @@ def test_a_tensor_without_a_graph_is_an_error() -> None:
         gradviz.compare(torch.ones(2), torch.ones(2))
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "words"),
     [
         (True, False, "after does not require a gradient"),

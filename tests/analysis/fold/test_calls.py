@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +18,7 @@ from gradviz.model.fold import Fold, FoldTree
 from gradviz.view.fold_facts import FoldFacts, kind_of
 from gradviz.view.fold_words import title, title_alone
 from gradviz.view.whole_index import WholeIndex
+from tests.each import each
 
 
 def x() -> Tensor:
@@ -135,7 +135,7 @@ def test_without_a_recording_it_is_said_how_many_calls_are_known() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("order", "words"),
     [
         (range(6), "ls.0 … ls.5 ×6 · Block"),

@@ -12,6 +12,7 @@ from gradviz.model import Graph
 from gradviz.model.errors import OptionError
 from gradviz.model.fold import Fold, FoldTree, Opening
 from gradviz.model.records import Node
+from tests.each import each
 
 
 def layered(layers: int = 4) -> FoldTree:
@@ -70,7 +71,7 @@ def test_zero_levels_are_one_box() -> None:
     assert opened(layered(), 0).ids == frozenset()
 
 
-@pytest.mark.parametrize("levels", [1, 2, 3])
+@each("levels", [1, 2, 3])
 def test_a_number_is_how_many_levels_are_open(levels: int) -> None:
     tree = layered()
     for fold in tree:
@@ -97,9 +98,7 @@ def test_modules_to_open_are_open_with_what_is_around_them_and_nothing_else() ->
     assert opened(tree, {"open": []}).ids == {tree.root.id}
 
 
-@pytest.mark.parametrize(
-    "fold", [{}, {"closed": ["model"]}, {"open": "model"}, {"open": [], "x": 1}]
-)
+@each("fold", [{}, {"closed": ["model"]}, {"open": "model"}, {"open": [], "x": 1}])
 def test_a_mapping_says_what_to_open_and_nothing_else(fold: object) -> None:
     with pytest.raises(OptionError, match="does not list what to open: it may be"):
         opened(layered(), fold)
@@ -156,7 +155,7 @@ def no_truth(_fold: Fold) -> object:
     return Undecided()
 
 
-@pytest.mark.parametrize(
+@each(
     ("ask", "named"),
     [
         (lambda fold: fold.layer, "<lambda> raised AttributeError: "),
@@ -185,7 +184,7 @@ def test_an_interrupt_inside_a_function_interrupts() -> None:
         opened(layered(), ask)
 
 
-@pytest.mark.parametrize("fold", [2.5, object(), {"model": 1}, b"model", iter(["model"])])
+@each("fold", [2.5, object(), {"model": 1}, b"model", iter(["model"])])
 def test_what_is_no_way_to_fold_is_refused_with_what_may_be_said(fold: object) -> None:
     with pytest.raises(OptionError, match=r"number of levels.*list of the modules.*function.*None"):
         opened(layered(), fold)

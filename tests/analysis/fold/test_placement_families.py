@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn import functional
 
+from tests.each import each
 from tests.placement.architectures.entry import Made
 from tests.placement.oracle import Judged, judged
 
@@ -243,7 +244,7 @@ def judged_family(name: str) -> list[Judged]:
     return judged(lambda: Made(model, lambda: loss(model)))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each("name", FAMILIES)
 def test_no_node_is_placed_wrongly(name: str) -> None:
     assert not [one for one in judged_family(name) if one.is_wrong]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.each import each
 from tests.placement.oracle import Judged, judged
 from tests.placement.random_models import random_model
 
@@ -15,7 +16,7 @@ def placed_wrongly(seed: int) -> list[Judged]:
     return [one for one in judged(lambda: made) if one.is_wrong] if made is not None else []
 
 
-@pytest.mark.parametrize("seed", _FEW)
+@each("seed", _FEW)
 def test_no_node_of_a_few_random_models_is_placed_wrongly(seed: int) -> None:
     assert not placed_wrongly(seed)
 

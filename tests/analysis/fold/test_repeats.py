@@ -13,6 +13,7 @@ from gradviz.analysis.fold.repeats import periods
 from gradviz.analysis.fold.tree import fold_tree
 from gradviz.model.fold import Fold, FoldTree, Member
 from tests.analysis.fold.forwards import Forward
+from tests.each import each
 
 
 def block(forward: Forward, path: str, state: int | str | None) -> int:
@@ -255,7 +256,7 @@ def functional_layers() -> Forward:
     return forward
 
 
-@pytest.mark.parametrize(
+@each(
     ("program", "members"),
     [
         (outputs_stacked, ["~20 × (Mm Mm Add Tanh)", "Stack", "Sum"]),

@@ -4,7 +4,7 @@ import contextlib
 import gc
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,19 +18,12 @@ from gradviz.capture.memory import read_kept
 from gradviz.model import Graph, Node, SavedTensor
 from gradviz.model.memory import Memory
 from tests.analysis.memory.counting import counted, without_numbers
+from tests.each import each
 from tests.programs import PROGRAMS, Program, named, run_backward
 
 MIB = 1 << 20
 COUNTED = [p for p in PROGRAMS if not p.is_slow and p.name not in ("deep_chain", "func_grad")]
 """torch.func refuses hooks; the chain only repeats one node 20,000 times."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _collections_are_quick() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def memory(
@@ -63,6 +56,10 @@ def test_storages_are_those_that_hooks_count(program: Program) -> None:
         assert all(known.count(size) <= expected.count(size) for size in known)
     assert found.graph is not None
     assert found.total == found.graph.saved_bytes
+    with contextlib.suppress(RuntimeError):
+        run_backward(built)
+    after = memory(list(built.outputs), names=built.names)
+    assert after.total == sum(one.counted for one in after.nodes)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +293,7 @@ def test_a_module_that_was_not_given_has_the_name_of_its_variable() -> None:
     assert [one.id for one in memory(net(torch.ones(2, 4)).sum()).modules] == ["net.0"]
 
 
-@pytest.mark.parametrize("name", ["nothing", "", "n99", "?"])
+@each("name", ["nothing", "", "n99", "?"])
 def test_an_unknown_name_is_an_error_that_lists_names(name: str) -> None:
     net = nn.Sequential(nn.Linear(4, 4))
     report = gradviz.memory(net(torch.ones(2, 4)).sum())
@@ -350,15 +347,6 @@ def test_the_text() -> None:
         "storage  tensor  kind         bytes  owner  saved as  also saved by\n"
         "s0               activation  4000 B  n1     result"
     )
-
-
-@pytest.mark.parametrize("program", COUNTED, ids=str)
-def test_every_program_is_counted_after_its_backward_too(program: Program) -> None:
-    built = program.build()
-    with contextlib.suppress(RuntimeError):
-        run_backward(built)
-    found = memory(list(built.outputs), names=built.names)
-    assert found.total == sum(one.counted for one in found.nodes)
 
 
 # --- words ----------------------------------------------------------------------------------
@@ -427,7 +415,7 @@ def test_what_is_of_no_known_module_is_not_passed_over() -> None:
 LOSS = torch.ones(2, requires_grad=True).exp().sum()
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "words"),
     [
         (lambda: gradviz.memory(torch.ones(1)), gradviz.NoGraphError, "does not require a grad"),

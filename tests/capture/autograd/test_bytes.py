@@ -11,6 +11,7 @@ import torch
 import gradviz
 from gradviz.capture import autograd
 from gradviz.capture.autograd.tensors import nbytes_of
+from tests.each import each
 
 Make = Callable[[torch.Tensor], torch.Tensor]
 
@@ -26,9 +27,9 @@ def silent() -> Iterator[None]:
 ROWS, COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
 
 
-@pytest.mark.parametrize("is_batched", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
-@pytest.mark.parametrize(
+@each("is_batched", [False, True])
+@each("dtype", [torch.float64, torch.float16])
+@each(
     ("make", "indices"),
     [
         (lambda t: t.to_sparse_csr(), ROWS),

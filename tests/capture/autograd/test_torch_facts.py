@@ -21,11 +21,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.function import _HookMixin
 from torch.distributed.tensor import DTensor, Shard
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.hooks import RemovableHandle
 
+from tests.each import each
+from tests.modes import Functions, Kernels
+from tests.programs import SavesNothing
 from tests.truth.tools import two_processes
 
 RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
@@ -47,40 +48,6 @@ class Double(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
         return grad * ctx.factor
-
-
-class SavesNothing(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        return grad * 2
-
-
-class Seen(TorchFunctionMode):
-    """Names of the functions and attributes that a mode is told of."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append(getattr(func, "__name__", str(func)))
-        return func(*args, **(kwargs or {}))
-
-
-class Dispatched(TorchDispatchMode):
-    """Names of the kernels that a dispatch mode is told of."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.names: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append(str(func))
-        return func(*args, **(kwargs or {}))
 
 
 class Probe:
@@ -557,18 +524,10 @@ def test_what_is_not_self_or_out_is_written_without_counting() -> None:
 
 
 def test_no_mode_sees_set() -> None:
-    class Spy(TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            seen.append(func)
-            return func(*args, **(kwargs or {}))
-
-    seen: list[Any] = []
     x, y = torch.ones(3), torch.ones(4)
-    with Spy():
+    with Functions() as mode:
         x.set_(y)  # type: ignore[call-overload]
-    assert seen == []
+    assert mode.names == []
     assert x._version == 1
 
 
@@ -735,7 +694,7 @@ def test_every_hook_of_a_node_is_registered_by_one_python_function() -> None:
 
 def test_modes_see_reads_of_attributes_unless_torch_function_is_disabled() -> None:
     y = leaf().exp()
-    with Seen() as mode:
+    with Functions() as mode:
         _ = y.grad_fn, y._version, y.shape
         assert len(mode.names) == 3
         with torch._C.DisableTorchFunction():
@@ -746,7 +705,7 @@ def test_modes_see_reads_of_attributes_unless_torch_function_is_disabled() -> No
 def test_dispatch_modes_see_one_detach_when_a_saved_output_is_read() -> None:
     y = leaf().exp()
     z = (leaf() * 2).sin()
-    with Dispatched() as mode:
+    with Kernels() as mode:
         _ = y.grad_fn, y._version, node_of(y)._raw_saved_result.data, node_of(z)._saved_self
         assert mode.names == []
         _ = node_of(y)._saved_result
@@ -769,7 +728,7 @@ def test_after_a_write_in_place_a_tensor_lists_no_hooks_but_the_old_ones_run() -
 def test_removing_a_hook_calls_no_function_that_a_mode_sees() -> None:
     handle = leaf().exp().register_hook(lambda grad: None)
     assert type(handle) is RemovableHandle
-    with Seen() as mode:
+    with Functions() as mode:
         handle.remove()
     assert mode.names == []
 
@@ -1345,7 +1304,7 @@ def test_a_hook_that_leads_to_a_later_tensor_keeps_the_graph_for_ever() -> None:
     assert storage() is None
 
 
-@pytest.mark.parametrize("how", ["backward", "autograd.backward", "autograd.grad", "inside"])
+@each("how", ["backward", "autograd.backward", "autograd.grad", "inside"])
 def test_every_backward_passes_one_python_function(how: str) -> None:
     passed: list[Any] = []
     original = torch.autograd.graph._engine_run_backward
@@ -1399,7 +1358,7 @@ def test_sequence_numbers_before_and_after_a_line_bracket_its_nodes() -> None:
 
 def test_a_function_mode_sees_every_operation_with_its_arguments() -> None:
     x = leaf()
-    with Seen() as mode:
+    with Functions() as mode:
         y = x * 2
         y[0] = 5
         torch.exp(y).sum()
@@ -1453,7 +1412,7 @@ def _entered(code: Any, function: Callable[[], Any]) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS])
+@each("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS])
 def test_every_step_of_an_optimizer_runs_through_one_wrapper(kind: Any) -> None:
     weight = leaf()
     weight.sum().backward()
@@ -1481,14 +1440,6 @@ def test_a_scheduler_steps_when_it_is_made_and_notes_whether_its_optimizer_has_s
 
 def test_apply_numbers_the_node_and_switches_grad_mode_off_before_it_calls_forward() -> None:
     seen: list[tuple[bool, Any, bool]] = []
-    calls: list[str] = []
-
-    class Mode(TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            calls.append(func.__name__)
-            return func(*args, **kwargs or {})
 
     class Double(torch.autograd.Function):
         @staticmethod
@@ -1498,11 +1449,11 @@ def test_apply_numbers_the_node_and_switches_grad_mode_off_before_it_calls_forwa
             return y
 
     x, double = leaf(), cast("Any", Double.apply)
-    with Mode():
+    with Functions() as mode:
         y = double(x)
         with torch.no_grad():
             pass
-    assert [name for name in calls if "grad_enabled" in name] == ["_set_grad_enabled"] * 2
+    assert [name for name in mode.names if "grad_enabled" in name] == ["_set_grad_enabled"] * 2
     assert seen == [(False, y.grad_fn._sequence_nr(), True)]
 
 
@@ -1603,10 +1554,10 @@ def test_a_transformer_layer_runs_one_fused_kernel_unless_a_mode_is_on() -> None
     layer = torch.nn.TransformerEncoderLayer(4, 2, 4, batch_first=True).eval()
     x = torch.ones(1, 2, 4)
     with torch.no_grad():
-        with Dispatched() as mode:
+        with Kernels() as mode:
             layer(x)
         kernels.append(mode.names)
-        with Dispatched() as mode, Seen():
+        with Kernels() as mode, Functions():
             layer(x)
         kernels.append(mode.names)
     fused = "aten._transformer_encoder_layer_fwd.default"
@@ -1787,7 +1738,7 @@ def test_a_view_made_under_no_grad_says_that_it_is_a_leaf() -> None:
     assert (view.is_leaf, view.requires_grad, view._is_view()) == (True, True, True)
 
 
-@pytest.mark.parametrize("error", ERRORS)
+@each("error", ERRORS)
 def test_what_torch_says_when_it_refuses(error: str) -> None:
     program, sentence = ERRORS[error]
     with pytest.raises(RuntimeError, match=sentence):

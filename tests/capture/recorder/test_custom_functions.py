@@ -12,6 +12,7 @@ import gradviz
 from gradviz import Recording
 from gradviz.capture import autograd
 from gradviz.model.events import Operation
+from tests.each import each
 
 FUNCTIONS = """
 import threading, torch
@@ -81,7 +82,7 @@ def recorded(program: str) -> Recording:
 
 
 @pytest.mark.skipif(autograd.code_of_function_apply() is None, reason="it is in C here")
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("name", PROGRAMS)
 def test_a_recording_is_the_same_where_apply_is_written_in_c(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

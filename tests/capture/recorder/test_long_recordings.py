@@ -27,6 +27,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.recording import StepRecord
 from tests.analysis.explain.silent_running import run_recorded
+from tests.each import each
 
 WHOLE = 10**8
 """A budget that nothing here comes near."""
@@ -384,25 +385,31 @@ while True:
 }
 
 
-@pytest.mark.parametrize("budget", [100, 150, 333, SMALL])
 @pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS)
-def test_turns_are_counted_wherever_the_recording_is_cut(text: str, budget: int) -> None:
+def test_turns_are_counted_wherever_the_recording_is_cut(text: str) -> None:
     before = "w = torch.ones(2, requires_grad=True)"
-    short = run_recorded(text, before, budget=budget)
     whole = run_recorded(text, before, budget=WHOLE)
-    for line in {turn.line for turn in whole.turns if turn.level == 0}:
-        known, found = ([t for t in r.turns if t.line == line] for r in (whole, short))
-        assert sum(turn.times for turn in found) == len(known)
-        assert {turn.count for turn in found} == {turn.count for turn in known}
-        assert found[-1].number is not None
-        assert found[-1].number + found[-1].times - 1 == len(known)
+    for budget in (100, 150, 333, SMALL):
+        short = run_recorded(text, before, budget=budget)
+        for line in {turn.line for turn in whole.turns if turn.level == 0}:
+            known, found = ([t for t in r.turns if t.line == line] for r in (whole, short))
+            assert sum(turn.times for turn in found) == len(known), budget
+            assert {turn.count for turn in found} == {turn.count for turn in known}, budget
+            assert found[-1].number is not None, budget
+            assert found[-1].number + found[-1].times - 1 == len(known), budget
 
 
-@settings(max_examples=12, deadline=None)
-@given(st.integers(100, 1_500), st.integers(1, 25), st.integers(1, 3), st.booleans())
-def test_whatever_the_budget_the_same_happened(
-    budget: int, turns: int, inner: int, leaves: bool
-) -> None:
+@pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.exhaustive)])
+def test_whatever_the_budget_the_same_happened(count: int) -> None:
+    @settings(max_examples=count, deadline=None)
+    @given(st.integers(100, 1_500), st.integers(1, 25), st.integers(1, 3), st.booleans())
+    def check(budget: int, turns: int, inner: int, leaves: bool) -> None:
+        the_same_happens_within(budget, turns, inner, leaves)
+
+    check()
+
+
+def the_same_happens_within(budget: int, turns: int, inner: int, leaves: bool) -> None:
     def run(budget: int) -> Recording:
         w, v = (torch.full((2,), 0.5, requires_grad=True) for _ in range(2))
         opt = torch.optim.SGD([w], lr=0.1)
@@ -488,7 +495,7 @@ def test_captions_and_outline_say_what_is_counted() -> None:
     )
 
 
-@pytest.mark.parametrize("budget", [0, 99, -1, 2.5, "many", True, None])
+@each("budget", [0, 99, -1, 2.5, "many", True, None])
 def test_a_budget_that_is_none_is_refused_with_what_it_may_be(budget: Any) -> None:
     with pytest.raises(gradviz.OptionError, match="whole number from 100 on; without it 40,000"):
         gradviz.record(budget=budget)

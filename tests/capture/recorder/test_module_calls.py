@@ -133,12 +133,17 @@ def pairs(graph: Graph, loss: Tensor, name: str = "y") -> Iterator[tuple[Node, A
                 todo.append((entry[0], following[0]))
 
 
-@settings(max_examples=60, deadline=None)
-@given(programs())
-def test_every_node_has_the_calls_that_hooks_have_seen(
-    program: tuple[Seen, nn.Module, list[str]],
-) -> None:
-    seen, model, lines = program
+@pytest.mark.parametrize("count", [15, pytest.param(150, marks=pytest.mark.exhaustive)])
+def test_every_node_has_the_calls_that_hooks_have_seen(count: int) -> None:
+    @settings(max_examples=count, deadline=None)
+    @given(programs())
+    def check(program: tuple[Seen, nn.Module, list[str]]) -> None:
+        every_node_has_the_calls_that_hooks_see(*program)
+
+    check()
+
+
+def every_node_has_the_calls_that_hooks_see(seen: Seen, model: nn.Module, lines: list[str]) -> None:
     torch.tensor(1.0, requires_grad=True).sin()
     x = torch.rand(2, 2)
     with gradviz.record() as recording:

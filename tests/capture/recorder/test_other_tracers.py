@@ -149,17 +149,14 @@ def no_lines(frame: FrameType, event: str) -> None:
 
 
 @pytest.mark.parametrize("also", [nothing, opcodes, no_lines])
-def test_a_trace_function_sees_what_it_sees_without_a_recording(also: Any) -> None:
-    plain, beside, _ = both(also)
+def test_a_trace_function_sees_what_it_sees_alone_and_takes_no_line_from_the_recording(
+    also: Any,
+) -> None:
+    plain, beside, recording = both(also)
     assert len(plain.seen) > 20
     assert beside.seen == plain.seen
-
-
-@pytest.mark.parametrize("also", [nothing, opcodes, no_lines])
-def test_a_trace_function_takes_no_line_from_the_recording(also: Any) -> None:
     alone = gradviz.record()
     run(None, alone)
-    _, _, recording = both(also)
     assert recorded_lines(recording) == recorded_lines(made(alone))
     assert notes(recording) == []
 
@@ -493,7 +490,7 @@ for name in BLOCKS:
 """
 
 
-@pytest.mark.parametrize("branch", [False, True])
+@pytest.mark.parametrize("branch", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(
     "core", ["ctrace", "pytrace", *(["sysmon"] if sys.version_info >= (3, 12) else [])]
 )

@@ -25,6 +25,7 @@ from gradviz.capture.post_mortem import post_mortem_of
 from gradviz.capture.recorder import Recorder
 from gradviz.model import Recording
 from gradviz.model.events import Event, Operation, OptimizerStepped, Position, Refused, Write
+from tests.each import each
 from tests.pythons import VERSIONS, python
 
 ROOT: Final = Path(__file__).parents[3]
@@ -194,12 +195,12 @@ PROGRAMS: dict[str, list[Call]] = {
 }
 
 
-@pytest.mark.parametrize("text", PROGRAMS)
+@each("text", PROGRAMS)
 def test_a_call_knows_its_expression(text: str) -> None:
     assert calls(recorded(text)) == PROGRAMS[text]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("h[0] = 3", [("__setitem__", "h[0]", 0)]),
@@ -213,7 +214,7 @@ def test_a_write_has_the_expression_of_its_call(text: str, expected: list[Call])
     assert calls(recorded(text), Write) == expected
 
 
-@pytest.mark.parametrize("text", ["h += 1", "[x.add_(1) for x in [h, g]]", "h.add_(1); h.add_(1)"])
+@each("text", ["h += 1", "[x.add_(1) for x in [h, g]]", "h.add_(1); h.add_(1)"])
 def test_a_write_and_its_operation_are_one_call(text: str) -> None:
     recording = recorded(text)
     (step,) = [step for step in recording.all_steps[1:] if step.events]
@@ -397,8 +398,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     made.extension_manager.unload_extension("gradviz")
 
 
-@pytest.mark.parametrize("before", ["", "%pwd\n", "\n# 설명\n"])
-@pytest.mark.parametrize("indent", ["", "    "])
+@each("before", ["", "%pwd\n", "\n# 설명\n"])
+@each("indent", ["", "    "])
 def test_a_cell(shell: Any, before: str, indent: str) -> None:
     lines = (
         f"%%gradviz --name made\n{before}한 = h.exp(); y = sum([한, g])\nh.add_(1)\n(h\n  .exp())"

@@ -20,6 +20,7 @@ from torch.utils.checkpoint import checkpoint
 import gradviz
 from gradviz.capture.recorder.signals import is_at_work
 from gradviz.capture.user_code import RUNS_USER_CODE
+from tests.each import each
 
 Report = Callable[[str], None]
 
@@ -175,9 +176,7 @@ def test_every_registered_function_runs_the_users_code() -> None:
 
 
 @stands_in
-@pytest.mark.parametrize(
-    "code", sorted(registered, key=attrgetter("co_name")), ids=attrgetter("co_name")
-)
+@each("code", sorted(registered, key=attrgetter("co_name")))
 def test_a_function_that_is_not_registered_is_noticed(code: CodeType) -> None:
     RUNS_USER_CODE.remove(code)
     try:
