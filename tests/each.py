@@ -1,13 +1,15 @@
-"""Many quick cases in one test, which names all that fail."""
+"""Many quick cases in one test: each is a subtest of pytest's, so that all that fail are named."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import pytest
+
+SUBTESTS: Final = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
 
 
 def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[..., Callable[..., None]]:
@@ -17,20 +19,19 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[..., Ca
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(check)
-        fixtures = [p for name, p in signature.parameters.items() if name not in parts]
+        asked = {name: p for name, p in signature.parameters.items() if name not in parts}
 
         @functools.wraps(check)
-        def test(**given: Any) -> None:
-            failures = []
+        def test(*, subtests: pytest.Subtests, **given: Any) -> None:
+            if SUBTESTS.name in asked:
+                given[SUBTESTS.name] = subtests
             for case in listed:
                 values = (case,) if isinstance(names, str) else case
-                try:
+                with subtests.test(str(case)):
                     check(**dict(zip(parts, values, strict=True)), **given)
-                except (Exception, pytest.fail.Exception) as error:
-                    failures.append(f"{case}: {type(error).__name__}: {error}")
-            assert not failures, "\n\n".join(failures)
 
-        vars(test)["__signature__"] = signature.replace(parameters=fixtures)
+        fixtures = [*asked.values(), *([] if SUBTESTS.name in asked else [SUBTESTS])]
+        vars(test)["__signature__"] = inspect.Signature(fixtures)
         return test
 
     return decorate

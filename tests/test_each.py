@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-import pytest
+import contextlib
+from collections.abc import Iterator
+from typing import Any, cast
 
 from tests.each import each
 
@@ -12,11 +14,21 @@ def same_times(left: int, right: int, times: int, tmp_path: str) -> None:
     assert left * times == right * times
 
 
+class Failures:
+    """Stands in for the fixture `subtests`."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    @contextlib.contextmanager
+    def test(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except AssertionError:
+            self.names.append(name)
+
+
 def test_each_case_that_fails_is_named_and_the_others_run_too() -> None:
-    with pytest.raises(AssertionError) as raised:
-        same_times(tmp_path="a fixture")
-    said = str(raised.value)
-    assert "(1, 2): AssertionError: 1: AssertionError: " in said
-    assert "(3, 4): AssertionError: 1: AssertionError: " in said
-    assert "(4, 4)" not in said
-    assert "0: " not in said
+    failures = Failures()
+    same_times(tmp_path="a fixture", subtests=cast(Any, failures))
+    assert failures.names == ["1", "1"]
