@@ -17,6 +17,7 @@ from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.inspector import node_sections
 from gradviz.view.outlines.graph import table
+from gradviz.view.outlines.recording import recording_outline
 from tests.view.documents import look_of, stored
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.recordings import ALL, cuts, loop, product
@@ -36,9 +37,11 @@ def at_every_step(wire: dict[str, Any], part: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["product", "second", "hooked", "cuts", "explained"])
 def test_wire_is_the_stored_one(name: str, check_golden: Callable[[str, str], None]) -> None:
-    wire = WIRES.get(name) or recording_document(explained(SILENT, FREED))
+    recording = ALL.get(name) or explained(SILENT, FREED)
+    wire = WIRES.get(name) or recording_document(recording)
     # The front end's tests draw this one.
     check_golden(f"recording/{name}.json", stored(wire, with_drawing=name == "cuts"))
+    assert wire["text"] == recording_outline(recording)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -156,9 +159,10 @@ def test_terms_name_something_that_the_page_has() -> None:
                     assert piece["id"] in known or re.fullmatch(r"line:0:\d", piece["id"])
 
 
-@pytest.mark.parametrize(
-    ("recording", "step", "opening"),
-    [
+def test_opens_where_it_is_told_to_else_at_the_error_or_the_first_step(
+    subtests: pytest.Subtests,
+) -> None:
+    for recording, step, opening in [
         (product(), None, 1),
         (product(), 4, 4),
         (product(), 7, 8),
@@ -172,25 +176,24 @@ def test_terms_name_something_that_the_page_has() -> None:
         (ALL["second"], None, 25),
         (ALL["second"], 0, 0),
         (loop(), None, 1),
-    ],
-)
-def test_opens_where_it_is_told_to_else_at_the_error_or_the_first_step(
-    recording: Recording, step: int | str | None, opening: int
-) -> None:
-    assert opening_step(recording, step) == opening
+    ]:
+        with subtests.test(recording=recording, step=step):
+            assert opening_step(recording, step) == opening
 
 
-@pytest.mark.parametrize("step", [14, -15, 1.0, "7.2", "", True, "error", "line:9", "ExpBackward0"])
-def test_a_step_that_does_not_exist_is_refused(step: Any) -> None:
-    there = (
-        r"this recording has no step .*; it has the steps 0 to 13 "
-        r"\(and 9 sub-steps, such as 7\.1\), backward, line:1, .*, line:6, "
-        r"AddBackward0, AccumulateGrad \(3\), MulBackward0$"
-    )
-    with pytest.raises(OptionError, match=f"^step: {there}"):
-        recording_document(product(), step)
-    with pytest.raises(OptionError, match=f"^stops: {there}"):
-        recording_document(product(), stops=[step])
+def test_a_step_that_does_not_exist_is_refused(subtests: pytest.Subtests) -> None:
+    missing: list[Any] = [14, -15, 1.0, "7.2", "", True, "error", "line:9", "ExpBackward0"]
+    for step in missing:
+        with subtests.test(step=step):
+            there = (
+                r"this recording has no step .*; it has the steps 0 to 13 "
+                r"\(and 9 sub-steps, such as 7\.1\), backward, line:1, .*, line:6, "
+                r"AddBackward0, AccumulateGrad \(3\), MulBackward0$"
+            )
+            with pytest.raises(OptionError, match=f"^step: {there}"):
+                recording_document(product(), step)
+            with pytest.raises(OptionError, match=f"^stops: {there}"):
+                recording_document(product(), stops=[step])
 
 
 def test_stops_are_in_order_and_each_once() -> None:
