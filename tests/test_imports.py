@@ -182,9 +182,8 @@ def test_the_checks_for_imports_see(
     assert list(check(planted))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_the_check_for_private_attributes_sees(subtests: pytest.Subtests) -> None:
+    for line in [
         "node._saved_self",
         "node._raw_saved_result",
         "t._version",
@@ -199,15 +198,15 @@ def test_the_checks_for_imports_see(
         "from torch._C import _functions",
         "import torch._C._autograd",
         "self.tensor._version",
-    ],
-)
-def test_the_check_for_private_attributes_sees(line: str) -> None:
-    assert list(private_reads(line))
+    ]:
+        with subtests.test(line=line):
+            assert list(private_reads(line))
 
 
-@pytest.mark.parametrize("line", ["self._edges", "cls._outline", "x.__dict__", "x.shape"])
-def test_the_check_for_private_attributes_leaves_alone(line: str) -> None:
-    assert not list(private_reads(line))
+def test_the_check_for_private_attributes_leaves_alone(subtests: pytest.Subtests) -> None:
+    for line in ["self._edges", "cls._outline", "x.__dict__", "x.shape"]:
+        with subtests.test(line=line):
+            assert not list(private_reads(line))
 
 
 def test_model_and_view_load_without_torch() -> None:

@@ -167,16 +167,6 @@ def test_a_question_that_cannot_be_taken_out_is_refused(change: tuple[str, str],
         editions.split(source(LESSON.replace(*change)), "04-lesson")
 
 
-@pytest.mark.parametrize("page", BESIDE)
-def test_a_page_is_the_one_of_its_source(page: str) -> None:
-    written = build.read(build.SOURCE / f"{page}.py")
-    stored = nbformat.read(NOTEBOOKS / f"{page}.ipynb", as_version=4)
-    mine = [(c.id, c.cell_type, c.source) for c in written.cells]
-    assert [(c.id, c.cell_type, c.source) for c in stored.cells] == mine
-    counts = [cell.execution_count for cell in code_cells(stored)]
-    assert counts == list(range(1, len(counts) + 1))
-
-
 def test_the_page_on_exercises_of_ones_own_shows_every_form() -> None:
     written = (build.SOURCE / "howto" / "one-cell-is-an-exercise.py").read_text("utf-8")
     for form in FORMS:
