@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,12 @@ def place(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    return tuple(imported(path))
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
     for statement in ast.walk(ast.parse(path.read_text())):
         if isinstance(statement, ast.Import):
             yield from ((statement.lineno, alias.name) for alias in statement.names)
