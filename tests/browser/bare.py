@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ from tests.browser.machine import AXE, ROOT, unavailable
 STATIC = ROOT / "gradviz" / "view" / "static"
 
 _MOUNT = """
-async ([source, name, state, kernel]) => {
-  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-  const module = await import(url);
+async ([name, state, kernel]) => {
+  const module = await window.bundle;
   const listeners = {};
   const abort = new AbortController();
   const el = document.body.appendChild(Object.assign(document.createElement("div"), { id: name }));
@@ -34,6 +34,14 @@ async ([source, name, state, kernel]) => {
   if (kernel === "ended") model.send = () => { throw new Error("the connection is closed"); };
   (window.models ??= {})[name] = { model, abort };
   module.default.render({ model, el, signal: abort.signal });
+}
+"""
+
+
+_LOAD = """
+(source) => {
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  window.bundle = import(url);
 }
 """
 
@@ -133,15 +141,22 @@ class Widget:
         )
 
 
+@cache
+def built(name: str) -> str:
+    """A file of the bundle."""
+    return (STATIC / name).read_text("utf-8")
+
+
 class Bare:
     """A page into which widgets are mounted."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        css = (STATIC / "widget.css").read_text("utf-8")
+        css = built("widget.css")
         page.set_content(
             f"<!doctype html><html lang=en><title>bare</title><style>{css}</style><body></body>"
         )
+        page.evaluate(_LOAD, built("widget.js"))
 
     def mount(
         self, wire: object, name: str = "one", wait: bool = True, kernel: str = "", **traits: Any
@@ -155,8 +170,7 @@ class Bare:
             "theme": "auto",
             **traits,
         }
-        source = (STATIC / "widget.js").read_text("utf-8")
-        self.page.evaluate(_MOUNT, [source, name, state, kernel])
+        self.page.evaluate(_MOUNT, [name, state, kernel])
         widget = Widget(self.page, name)
         if wait:
             self.page.wait_for_selector(f"#{name} .gradviz-root[data-ready=true]")
