@@ -141,6 +141,13 @@ class Widget:
         )
 
 
+def mount_in(page: Page, name: str, state: dict[str, Any], kernel: str = "") -> None:
+    """Mount a widget into whatever page this is; the bundle is loaded once a page."""
+    if page.evaluate("() => !window.bundle"):
+        page.evaluate(_LOAD, built("widget.js"))
+    page.evaluate(_MOUNT, [name, state, kernel])
+
+
 @cache
 def built(name: str) -> str:
     """A file of the bundle."""
@@ -156,7 +163,6 @@ class Bare:
         page.set_content(
             f"<!doctype html><html lang=en><title>bare</title><style>{css}</style><body></body>"
         )
-        page.evaluate(_LOAD, built("widget.js"))
 
     def mount(
         self, wire: object, name: str = "one", wait: bool = True, kernel: str = "", **traits: Any
@@ -170,7 +176,7 @@ class Bare:
             "theme": "auto",
             **traits,
         }
-        self.page.evaluate(_MOUNT, [name, state, kernel])
+        mount_in(self.page, name, state, kernel)
         widget = Widget(self.page, name)
         if wait:
             self.page.wait_for_selector(f"#{name} .gradviz-root[data-ready=true]")
