@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from tests.browser.machine import AXE, ROOT, unavailable
 STATIC = ROOT / "gradviz" / "view" / "static"
 
 _MOUNT = """
-async ([name, state, kernel]) => {
+async ([name, given, kernel]) => {
+  const state = JSON.parse(given);
   const module = await window.bundle;
   const listeners = {};
   const abort = new AbortController();
@@ -96,8 +98,8 @@ class Widget:
     def set(self, trait: str, value: Any) -> None:
         """Change a trait as the kernel would."""
         self.page.evaluate(
-            "([name, trait, value]) => models[name].model.set(trait, value)",
-            [self.name, trait, value],
+            "([name, trait, value]) => models[name].model.set(trait, JSON.parse(value))",
+            [self.name, trait, json.dumps(value)],
         )
 
     def unmount(self) -> None:
@@ -145,7 +147,8 @@ def mount_in(page: Page, name: str, state: dict[str, Any], kernel: str = "") -> 
     """Mount a widget into whatever page this is; the bundle is loaded once a page."""
     if page.evaluate("() => !window.bundle"):
         page.evaluate(_LOAD, built("widget.js"))
-    page.evaluate(_MOUNT, [name, state, kernel])
+    # One text: playwright takes seconds to send each value of a large document by itself.
+    page.evaluate(_MOUNT, [name, json.dumps(state), kernel])
 
 
 @cache
