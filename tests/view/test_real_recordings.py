@@ -19,8 +19,7 @@ from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph_index import GraphIndex
-from gradviz.view.step_index import step_indexes
+from tests.view.recordings import assert_moments_know_what_their_graphs_know
 
 
 def product() -> Recording:
@@ -115,13 +114,7 @@ def test_every_step_is_drawn_as_its_graph_is_and_a_second_run_gives_the_same(
     program: Callable[[], Recording],
 ) -> None:
     one, other = program(), program()
-    for step, moment, _ in step_indexes(one):
-        graph_index = GraphIndex.of(step.graph)
-        assert moment.tags == graph_index.tags
-        assert moment.consumers == graph_index.consumers
-        assert moment.saved_by == graph_index.saved_by
-        assert moment.sharing == graph_index.sharing
-        assert moment.names == graph_index.names
+    assert_moments_know_what_their_graphs_know(one)
     animation = Animation(one)
     for step in one.all_steps:
         ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
