@@ -54,9 +54,10 @@ def test_the_same_program_gives_the_same_bytes() -> None:
     assert build() == build()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_wrong_option_is_an_error_that_lists_the_right_ones(
+    loss: torch.Tensor, subtests: pytest.Subtests
+) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
         (
             {"colour": "red"},
             r"no option 'colour'; its options are names, values, direction, engine_arrows",
@@ -67,13 +68,13 @@ def test_the_same_program_gives_the_same_bytes() -> None:
         ({"show": ["everything"]}, "saved"),
         ({"height": -1}, "number of pixels"),
         ({"height": "tall"}, "number of pixels"),
-    ],
-)
-def test_a_wrong_option_is_an_error_that_lists_the_right_ones(
-    loss: torch.Tensor, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(gradviz.OptionError, match=message):
-        gradviz.show(loss, **options)
+    ]
+    for options, message in refused:
+        with (
+            subtests.test(options=options, message=message),
+            pytest.raises(gradviz.OptionError, match=message),
+        ):
+            gradviz.show(loss, **options)
 
 
 def test_names_cannot_be_given_to_a_graph(loss: torch.Tensor) -> None:
@@ -88,11 +89,12 @@ def test_what_is_a_widget_already_is_not_shown_again() -> None:
         gradviz.show(report)
 
 
-@pytest.mark.parametrize("part", ["saved", "values", "grad", "formula", "versions"])
-def test_hiding_a_part_changes_the_picture(loss: torch.Tensor, part: str) -> None:
-    loss.backward(retain_graph=True)
-    whole, less = (gradviz.show(loss, hide=hide).wire["pictures"] for hide in ([], [part]))
-    assert less["full"] != whole["full"]
+def test_hiding_a_part_changes_the_picture(loss: torch.Tensor, subtests: pytest.Subtests) -> None:
+    for part in ["saved", "values", "grad", "formula", "versions"]:
+        with subtests.test(part=part):
+            loss.backward(retain_graph=True)
+            whole, less = (gradviz.show(loss, hide=hide).wire["pictures"] for hide in ([], [part]))
+            assert less["full"] != whole["full"]
 
 
 def test_the_output_of_a_cell_has_widget_image_svg_and_outline(loss: torch.Tensor) -> None:
@@ -188,21 +190,20 @@ def test_a_function_that_raises_is_named_and_the_folds_are_the_usual_ones() -> N
     assert found["folds"] == usual["folds"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_wrong_fold_says_what_it_may_be(subtests: pytest.Subtests) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"fold": "model"}, r"fold='model' must be a list: fold=\['model'\]"),
         ({"fold": 1.5}, r"fold= cannot be of type float: it may be a number of levels"),
         ({"fold": -1}, r"fold=-1 is less than 0"),
         ({"fold": ["modle.h"]}, r"no fold of this graph is of that module"),
         ({"fold": [3]}, r"fold= has 3 in it"),
         ({"model": "gpt"}, r"model= must be an nn.Module, but is a str"),
-    ],
-)
-def test_a_wrong_fold_says_what_it_may_be(options: dict[str, Any], message: str) -> None:
-    _, total = deep(12)
-    with pytest.raises(gradviz.OptionError, match=message):
-        gradviz.show(total, **options)
+    ]
+    for options, message in refused:
+        with subtests.test(options=options, message=message):
+            _, total = deep(12)
+            with pytest.raises(gradviz.OptionError, match=message):
+                gradviz.show(total, **options)
 
 
 def test_a_graph_has_its_modules_and_a_recording_folds_by_itself() -> None:
@@ -216,21 +217,22 @@ def test_a_graph_has_its_modules_and_a_recording_folds_by_itself() -> None:
             gradviz.show(recording, **options)
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "html", "dot", "json"])
-def test_a_folded_picture_is_saved_folded(ending: str, tmp_path: Path) -> None:
-    _, total = deep(12)
-    picture = gradviz.show(total)
-    file = tmp_path / f"loss.{ending}"
-    picture.save(file)
-    first = file.read_bytes()
-    picture.save(file)
-    assert file.read_bytes() == first
-    if ending in ("svg", "dot"):
-        assert "×12" in first.decode()
-    if ending == "html":
-        sent = re.search(r'"deflate":\s*"([^"]+)"', first.decode())
-        assert sent is not None
-        assert expand({"deflate": sent[1]})["fold"]["insides"]["compact"]
+def test_a_folded_picture_is_saved_folded(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for ending in ["svg", "png", "html", "dot", "json"]:
+        with subtests.test(ending=ending):
+            _, total = deep(12)
+            picture = gradviz.show(total)
+            file = tmp_path / f"loss.{ending}"
+            picture.save(file)
+            first = file.read_bytes()
+            picture.save(file)
+            assert file.read_bytes() == first
+            if ending in ("svg", "dot"):
+                assert "×12" in first.decode()
+            if ending == "html":
+                sent = re.search(r'"deflate":\s*"([^"]+)"', first.decode())
+                assert sent is not None
+                assert expand({"deflate": sent[1]})["fold"]["insides"]["compact"]
 
 
 def test_in_dot_an_open_fold_is_a_cluster_and_no_edge_is_lost(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -229,13 +228,13 @@ def test_check_really_compares(tmp_path: Path) -> None:
 
 
 ENDS_ON_SIGTERM = """
-import signal, sys, time
+import signal, sys
 def end(number, frame):
     print("ended in its own way", flush=True)
     sys.exit(7)
 signal.signal(signal.SIGTERM, end)
 print("ready", flush=True)
-time.sleep(60)
+signal.pause()
 """
 RUNS_IT = "import sys; from pathlib import Path; from gradviz import cli; "
 
@@ -259,9 +258,8 @@ def test_whoever_ends_the_command_ends_what_it_runs(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_check_and_its_kernel_without_a_traceback(
     tmp_path: Path, seconds: float
 ) -> None:
-    waiting = (
-        "import os, time, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(99)"
-    )
+    waiting = "import os, threading, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\n"
+    waiting += "threading.Event().wait()"
     path = write(tmp_path / "a.ipynb", cell("print(1)", printed("1\n")), cell(waiting))
     command = [sys.executable, "-m", "gradviz", "check", str(path), str(path)]
     environment = {**os.environ, "PYTHONPATH": str(cli.PACKAGE.parent)}
@@ -270,12 +268,12 @@ def test_ctrl_c_ends_the_check_and_its_kernel_without_a_traceback(
         command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True
     )
     if seconds > 1:  # while a cell runs; else while Python imports or the kernel starts
-        for _ in range(600):
-            if (tmp_path / "pid").exists():
-                break
-            time.sleep(0.1)
+        while not (tmp_path / "pid").exists():
+            with pytest.raises(subprocess.TimeoutExpired):
+                started.wait(0.1)
     else:
-        time.sleep(seconds)
+        with pytest.raises(subprocess.TimeoutExpired):
+            started.wait(seconds)
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=60)
     if seconds > 1:

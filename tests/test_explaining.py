@@ -173,15 +173,13 @@ def test_explaining_changes_nothing() -> None:
     assert not hasattr(error, "__notes__")
 
 
-@pytest.mark.parametrize(
-    ("error", "so"),
-    [
+def test_only_errors_of_autograd_are_taken_for_such(subtests: pytest.Subtests) -> None:
+    for error, so in [
         (write_and_run, True),
         (lambda: torch.ones(2)[5], False),
         (lambda: torch.ones(2).view(7), False),
         (grad_is_none, True),
         (lambda: None.zero_(), False),  # type: ignore[attr-defined]
-    ],
-)
-def test_only_errors_of_autograd_are_taken_for_such(error: Any, so: bool) -> None:
-    assert is_autograds(raised_by(error)) is so
+    ]:
+        with subtests.test(error=error, so=so):
+            assert is_autograds(raised_by(error)) is so

@@ -46,10 +46,13 @@ def test_nothing_else_is_committed_than_what_is_built(built_folder: Path) -> Non
     )
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in STATIC.iterdir()))
-def test_the_committed_bundle_is_what_the_sources_build(name: str, built_folder: Path) -> None:
-    built = (built_folder / name).read_bytes()
-    assert built == (STATIC / name).read_bytes(), "run npm run build in widgets/ and commit"
+def test_the_committed_bundle_is_what_the_sources_build(
+    built_folder: Path, subtests: pytest.Subtests
+) -> None:
+    for name in sorted(path.name for path in STATIC.iterdir()):
+        with subtests.test(name=name):
+            built = (built_folder / name).read_bytes()
+            assert built == (STATIC / name).read_bytes(), "run npm run build in widgets/ and commit"
 
 
 @pytest.mark.parametrize("name", ["deck.js", "deck.css"])

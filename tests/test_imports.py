@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,12 @@ def place(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    return tuple(imported(path))
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
     for statement in ast.walk(ast.parse(path.read_text())):
         if isinstance(statement, ast.Import):
             yield from ((statement.lineno, alias.name) for alias in statement.names)
@@ -182,9 +188,8 @@ def test_the_checks_for_imports_see(
     assert list(check(planted))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_the_check_for_private_attributes_sees(subtests: pytest.Subtests) -> None:
+    for line in [
         "node._saved_self",
         "node._raw_saved_result",
         "t._version",
@@ -199,15 +204,15 @@ def test_the_checks_for_imports_see(
         "from torch._C import _functions",
         "import torch._C._autograd",
         "self.tensor._version",
-    ],
-)
-def test_the_check_for_private_attributes_sees(line: str) -> None:
-    assert list(private_reads(line))
+    ]:
+        with subtests.test(line=line):
+            assert list(private_reads(line))
 
 
-@pytest.mark.parametrize("line", ["self._edges", "cls._outline", "x.__dict__", "x.shape"])
-def test_the_check_for_private_attributes_leaves_alone(line: str) -> None:
-    assert not list(private_reads(line))
+def test_the_check_for_private_attributes_leaves_alone(subtests: pytest.Subtests) -> None:
+    for line in ["self._edges", "cls._outline", "x.__dict__", "x.shape"]:
+        with subtests.test(line=line):
+            assert not list(private_reads(line))
 
 
 def test_model_and_view_load_without_torch() -> None:

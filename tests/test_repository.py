@@ -17,6 +17,17 @@ REGISTRIES = re.compile(
     r"(?:pypi\.org/simple|registry\.npmjs\.org|--(?:extra-)?index-url|find-links)"
 )
 
+TIMED_WAITS = re.compile(
+    r"(?<!asyncio\.)\bsleep\(|asyncio\.sleep\((?!0\))|\bwait_for_timeout\(", re.IGNORECASE
+)
+MAY_WAIT = {
+    "tests/capture/recorder/test_tracing.py": "a call that a signal is to interrupt",
+    "tests/capture/test_threads.py": "threads of which another must get its turn",
+    "tests/truth/recorded.py": "torch's engine lets go of a node, and tells nobody when",
+    "tests/truth/test_recording_interrupted.py": "a signal that is to come at some moment",
+}
+"""Tests that wait for a time, and why no condition is there to wait for."""
+
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
@@ -89,3 +100,12 @@ def test_constraints_meet_what_the_project_asks_for() -> None:
 
 def test_readme_is_at_most_100_lines() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 100
+
+
+def test_tests_wait_for_conditions_and_not_for_a_time(texts: dict[str, str]) -> None:
+    tests = {
+        name: text
+        for name, text in texts.items()
+        if name.startswith("tests/") and name.endswith(".py") and name not in MAY_WAIT
+    }
+    assert matches(tests, TIMED_WAITS) == []

@@ -5,6 +5,8 @@ export default defineConfig({
     environment: "jsdom",
     include: ["tests/**/*.test.ts"],
     pool: "threads",
+    // The files of a worker share its modules and its jsdom: each cleans up after itself.
+    isolate: false,
     // A busy machine takes its time.
     testTimeout: 60_000,
     hookTimeout: 60_000,

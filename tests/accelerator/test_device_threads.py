@@ -233,13 +233,19 @@ def test_a_write_that_no_version_tells_is_seen() -> None:
     assert events(recording, Write)
 
 
+def watched(recorder: Recorder) -> tuple[weakref.ref[Recorder], threading.Event]:
+    """A weak reference, and what is set once there is no other."""
+    freed = threading.Event()
+    return weakref.ref(recorder, lambda _: freed.set()), freed
+
+
 def test_nothing_stays_on_the_thread_of_the_device() -> None:
     """No trace function, no recorder and no memory, also after an error."""
     tracing: list[Any] = []
     for hook in (triple, lambda gradient: 1 / 0):
         x = leaf("cuda")
         recorder = Recorder()
-        kept = weakref.ref(recorder)
+        kept, freed = watched(recorder)
         recorder.start(sys._getframe())
         y = x.exp()
         y.register_hook(hook)
@@ -252,9 +258,9 @@ def test_nothing_stays_on_the_thread_of_the_device() -> None:
         z.register_hook(lambda gradient: tracing.append(sys.gettrace()))
         z.sum().backward()
         until = time.monotonic() + 5
-        while kept() is not None and time.monotonic() < until:
+        # The thread that watched the backward ends a little later.
+        while not freed.wait(0.01) and time.monotonic() < until:
             gc.collect()
-            time.sleep(0.01)  # the thread that watched the backward ends a little later
         assert kept() is None
     assert tracing == [None, None]
     if sys.version_info < (3, 12):
@@ -317,7 +323,7 @@ def test_ctrl_c_while_the_device_works_does_not_hang() -> None:
             y = x.exp()
             y.register_hook(interrupt)
             y.sum().backward()
-            time.sleep(1)
+            threading.Event().wait(60)
 
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,9 @@ from tests.browser.machine import AXE, ROOT, unavailable
 STATIC = ROOT / "gradviz" / "view" / "static"
 
 _MOUNT = """
-async ([source, name, state, kernel]) => {
-  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-  const module = await import(url);
+async ([name, given, kernel]) => {
+  const state = JSON.parse(given);
+  const module = await window.bundle;
   const listeners = {};
   const abort = new AbortController();
   const el = document.body.appendChild(Object.assign(document.createElement("div"), { id: name }));
@@ -34,6 +36,14 @@ async ([source, name, state, kernel]) => {
   if (kernel === "ended") model.send = () => { throw new Error("the connection is closed"); };
   (window.models ??= {})[name] = { model, abort };
   module.default.render({ model, el, signal: abort.signal });
+}
+"""
+
+
+_LOAD = """
+(source) => {
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  window.bundle = import(url);
 }
 """
 
@@ -88,8 +98,8 @@ class Widget:
     def set(self, trait: str, value: Any) -> None:
         """Change a trait as the kernel would."""
         self.page.evaluate(
-            "([name, trait, value]) => models[name].model.set(trait, value)",
-            [self.name, trait, value],
+            "([name, trait, value]) => models[name].model.set(trait, JSON.parse(value))",
+            [self.name, trait, json.dumps(value)],
         )
 
     def unmount(self) -> None:
@@ -133,12 +143,26 @@ class Widget:
         )
 
 
+def mount_in(page: Page, name: str, state: dict[str, Any], kernel: str = "") -> None:
+    """Mount a widget into whatever page this is; the bundle is loaded once a page."""
+    if page.evaluate("() => !window.bundle"):
+        page.evaluate(_LOAD, built("widget.js"))
+    # One text: playwright takes seconds to send each value of a large document by itself.
+    page.evaluate(_MOUNT, [name, json.dumps(state), kernel])
+
+
+@cache
+def built(name: str) -> str:
+    """A file of the bundle."""
+    return (STATIC / name).read_text("utf-8")
+
+
 class Bare:
     """A page into which widgets are mounted."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        css = (STATIC / "widget.css").read_text("utf-8")
+        css = built("widget.css")
         page.set_content(
             f"<!doctype html><html lang=en><title>bare</title><style>{css}</style><body></body>"
         )
@@ -155,8 +179,7 @@ class Bare:
             "theme": "auto",
             **traits,
         }
-        source = (STATIC / "widget.js").read_text("utf-8")
-        self.page.evaluate(_MOUNT, [source, name, state, kernel])
+        mount_in(self.page, name, state, kernel)
         widget = Widget(self.page, name)
         if wait:
             self.page.wait_for_selector(f"#{name} .gradviz-root[data-ready=true]")

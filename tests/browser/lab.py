@@ -18,9 +18,9 @@ from typing import Any
 from playwright.sync_api import Locator, Page
 
 from tests.browser.machine import ROOT
+from tests.browser.waiting import until_it_answers
 
 _TOKEN = "gradviz-tests"
-_START_SECONDS = 180
 _QUIET = {
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",
@@ -69,7 +69,8 @@ def running_lab(home: Path, folder: Path) -> Iterator[Lab]:
     with (home / "server.log").open("w") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
         try:
-            _wait_for(f"{url}/api/status?token={_TOKEN}", server, home / "server.log")
+            status = f"{url}/api/status?token={_TOKEN}"
+            until_it_answers(lambda: answers(status), server, home / "server.log")
             yield Lab(url, folder)
         finally:
             server.terminate()
@@ -80,17 +81,12 @@ def running_lab(home: Path, folder: Path) -> Iterator[Lab]:
                 server.wait(15)
 
 
-def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + _START_SECONDS
-    while time.monotonic() < end:
-        if server.poll() is not None:
-            raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
-        try:
-            with urllib.request.urlopen(address, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"JupyterLab was not ready after {_START_SECONDS} s")
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=2):
+            return True
+    except OSError:
+        return False
 
 
 class Notebook:
@@ -138,7 +134,6 @@ class Notebook:
         end = time.monotonic() + 60
         while (answer := self.python(expression)) != wanted:
             assert time.monotonic() < end, f"{expression} is {answer}, not {wanted}"
-            self.page.wait_for_timeout(50)
 
     def widget(self, number: int = 0) -> Locator:
         """The widget of a cell's output, ready."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import gradviz
 from gradviz.view.export.animated.frames import Frames, frames_of
 from gradviz.view.widgets.player import Player
 from tests.browser.conftest import Shoot
+from tests.browser.gallery import write_in_place
 
 pytestmark = pytest.mark.browser
 
@@ -63,17 +63,7 @@ def training() -> gradviz.Recording:
     return recording
 
 
-def spoilt() -> gradviz.Recording:
-    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    with suppress(RuntimeError), gradviz.record() as recording:
-        h = w.exp()
-        y = (h * h).sum()
-        h.add_(1)
-        y.backward()
-    return recording
-
-
-PROGRAMS = {"training": training, "spoilt": spoilt}
+PROGRAMS = {"training": training, "spoilt": write_in_place}
 
 
 def saved(recording: gradviz.Recording, folder: Path) -> tuple[str, Frames]:
@@ -116,7 +106,7 @@ def test_at_every_step_what_runs_is_whole_in_view_and_readable(
 
 
 def test_with_less_motion_it_rests_at_the_error(page: Page, tmp_path: Path, shoot: Shoot) -> None:
-    address, frames = saved(spoilt(), tmp_path)
+    address, frames = saved(write_in_place(), tmp_path)
     page.goto(address)
     assert page.evaluate("document.getAnimations().length") == 0
     seen = page.evaluate(_SEEN, 0)
@@ -127,7 +117,7 @@ def test_with_less_motion_it_rests_at_the_error(page: Page, tmp_path: Path, shoo
 
 
 def test_it_plays_as_an_image_in_a_page_without_scripts(browser: Any, tmp_path: Path) -> None:
-    address, _ = saved(spoilt(), tmp_path)
+    address, _ = saved(write_in_place(), tmp_path)
     (tmp_path / "page.html").write_text(f'<img width="{WIDTH}" src="{address}">')
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -136,5 +126,4 @@ def test_it_plays_as_an_image_in_a_page_without_scripts(browser: Any, tmp_path: 
     ends = time.monotonic() + 60
     while page.screenshot() == first:
         assert time.monotonic() < ends, "it does not play"
-        page.wait_for_timeout(200)
     context.close()

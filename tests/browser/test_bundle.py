@@ -268,12 +268,13 @@ def test_an_open_panel_does_not_move_the_page_and_covers_no_card(bare: Bare, wir
 
 
 def test_the_tooltip_shows_on_hover_and_focus_stays_and_closes(bare: Bare, wire: Any) -> None:
+    bare.page.clock.install()
     widget = bare.mount(wire)
     tip = widget.root.locator(".gradviz-tooltip")
     widget.node("n2").hover()
     expect(tip).to_contain_text("self = x @v0")
     tip.hover()
-    bare.page.wait_for_timeout(400)
+    bare.page.clock.run_for(2000)
     expect(tip).to_be_visible()
     bare.page.keyboard.press("Escape")
     expect(tip).to_be_hidden()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.gallery import GALLERY
 from tests.browser.lab import Notebook
+from tests.browser.waiting import drawn, steady
 from tests.browser.walk import TALLEST, Shown
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -40,10 +41,11 @@ explorer"""
 
 
 SLOW = """\
-import time, gradviz
+import os, gradviz
+gate = os.open({gate!r}, os.O_RDONLY)
 runs = []
 def slow(a, b):
-    time.sleep(0.3)
+    os.read(gate, 1)  # a run for each byte
     runs.append(round(a.item(), 3))
     return a * b
 
@@ -60,12 +62,9 @@ def box(item: Locator) -> Any:
 
 
 def at_rest(item: Locator) -> Any:
-    """Its box, once the notebook has not moved it for half a second."""
-    boxes: list[Any] = []
-    while len(boxes) < 5 or any(one != boxes[-1] for one in boxes[-5:]):
-        item.page.wait_for_timeout(100)
-        boxes.append(box(item))
-    return boxes[-1]
+    """Its box, once the notebook does not move it."""
+    steady(item.page, "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop")
+    return box(item)
 
 
 def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
@@ -171,31 +170,34 @@ def places_of(widget: Widget) -> tuple[tuple[float, ...], ...]:
 
 
 def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
-    notebook: Open, page: Page
+    notebook: Open, page: Page, tmp_path: Path
 ) -> None:
-    opened = notebook("slow.ipynb", SLOW)
+    os.mkfifo(tmp_path / "gate")
+    gate = os.open(tmp_path / "gate", os.O_RDWR)
+    os.write(gate, b".")
+    opened = notebook("slow.ipynb", SLOW.format(gate=str(tmp_path / "gate")))
     page.set_viewport_size({"width": 1366, "height": 768})
     opened.run_all()
     widget = opened.widget()
     slider = widget.get_by_role("slider", name="a, slider")
     expect(slider).to_be_enabled()
-    at, from_ = at_rest(slider), time.monotonic()
+    at = at_rest(slider)
     y = at["y"] + at["height"] / 2
     page.mouse.move(at["x"] + 0.7 * at["width"], y)
     page.mouse.down()
     for tenth in range(60):
         page.mouse.move(at["x"] + (0.7 - tenth / 120) * at["width"], y)
-        page.wait_for_timeout(20)
-    expect(widget.locator(".gradviz-changed")).to_contain_text("a: values")  # not yet released
     wanted = widget.get_by_label("a", exact=True).input_value()
+    os.write(gate, b".")
+    expect(widget.locator(".gradviz-changed")).to_contain_text("a: values")  # not yet released
     page.mouse.up()
+    # One run waited at the gate while all moves came; one more is for what they led to.
+    os.write(gate, b".")
     opened.wait_for("runs[-1]", str(float(wanted)))
-    page.wait_for_timeout(700)
-    # The drag takes more than a second, and a run 0.3 s: more than one, and not one for each move.
-    assert 3 <= int(opened.python("len(runs)")) <= min(59, 3 + (time.monotonic() - from_) / 0.3)
-    assert opened.python("runs[-1]") == str(float(wanted))
-    assert opened.python("explorer.request['turn'] == explorer.answered") == "True"
+    assert opened.python("len(runs)") == "3"
+    opened.wait_for("explorer.request['turn'] == explorer.answered", "True")
     expect(widget.get_by_label("a", exact=True)).to_have_value(wanted)
+    os.close(gate)
 
 
 def test_no_key_reaches_the_notebook_and_all_is_reached_by_keyboard(
@@ -270,7 +272,7 @@ def test_it_reads_well_narrow_wide_and_dark(
     finally:
         opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
         expect(widget).to_have_attribute("data-theme", "light")
-    page.wait_for_timeout(1000)
+    drawn(page)
     shoot(f"explore-{width}-light-error")
     widget.get_by_role("button", name="Reset").click()
     expect(widget).to_contain_text("new: ")

@@ -17,6 +17,7 @@ from tests.browser.bare import axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.lab import Lab, Notebook
 from tests.browser.test_lessons_played import Learner, opened, questions_of
+from tests.browser.waiting import drawn
 from tests.lessons.lesson_files import stored
 from tests.teach.wrong_answers import right_answer, wrong_answers
 
@@ -71,7 +72,7 @@ def test_a_learner_takes_the_test(
     assert wrong == {f"{TEST}/{cell}" for cell in WRONG}
     assert "11.0" in score([tmp_path])
     page.evaluate("document.body.dataset.jpThemeLight = 'false'")
-    page.wait_for_timeout(300)
+    drawn(page)
     shoot("inventory-score-dark")
     page.evaluate("document.body.dataset.jpThemeLight = 'true'")
     root.get_by_role("button", name="Forget my answers and begin again").click()

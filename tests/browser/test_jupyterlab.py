@@ -14,6 +14,7 @@ from tests.browser.bare import axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.lab import Lab, Notebook
 from tests.browser.machine import ROOT
+from tests.browser.waiting import drawn
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -40,12 +41,34 @@ def cells(page: Page) -> Locator:
     return page.locator(".jp-Notebook .jp-Cell")
 
 
-def test_select_find_zoom_and_read_it_all(notebook: Open, page: Page, shoot: Shoot) -> None:
+def test_a_picture_is_used_by_mouse_keys_and_python_in_each_theme_and_without_a_kernel(
+    notebook: Open, page: Page, shoot: Shoot
+) -> None:
     opened = notebook("first.ipynb", PROGRAM, "print(picture.selected)")
     opened.run_all()
     widget = opened.widget()
     shoot("lab-light")
+    select_find_zoom_and_read_all(opened, page, widget)
+    shoot("lab-light-outline")
+    assert axe_violations(page, ".gradviz-root") == []
+    widget.get_by_role("button", name="Outline").click()
 
+    opened.python("setattr(picture, 'selected', 'n1')")
+    details = widget.get_by_role("group", name="Details", exact=True)
+    expect(details).to_contain_text("AddBackward0")
+    opened.python("setattr(picture, 'selected', '')")
+    expect(details).to_be_hidden()
+
+    keys_stay_in_the_widget(opened, page, widget)
+    widget.get_by_role("button", name="Fit").click()
+    it_follows_the_theme(opened, page, widget, shoot)
+
+    opened.close()
+    card(widget, "MmBackward0").click()
+    expect(details).to_contain_text("MmBackward0")
+
+
+def select_find_zoom_and_read_all(opened: Notebook, page: Page, widget: Locator) -> None:
     card(widget, "AddBackward0").click()
     opened.wait_for("picture.graph[picture.selected].name", "'AddBackward0'")
     chosen = opened.python("picture.selected").strip("'")
@@ -78,19 +101,35 @@ def test_select_find_zoom_and_read_it_all(notebook: Open, page: Page, shoot: Sho
     for name in opened.python("' '.join(n.name for n in picture.graph.nodes)").strip("'").split():
         if name != "AccumulateGrad":
             expect(table).to_contain_text(name)
-    shoot("lab-light-outline")
-    assert axe_violations(page, ".gradviz-root") == []
 
 
-def test_python_selects_in_the_browser(notebook: Open) -> None:
-    opened = notebook("second.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    opened.python("setattr(picture, 'selected', 'n1')")
-    details = widget.get_by_role("group", name="Details", exact=True)
-    expect(details).to_contain_text("AddBackward0")
-    opened.python("setattr(picture, 'selected', '')")
-    expect(details).to_be_hidden()
+def keys_stay_in_the_widget(opened: Notebook, page: Page, widget: Locator) -> None:
+    """JupyterLab takes none of them."""
+    count = cells(page).count()
+    for stop in (
+        card(widget, "AddBackward0"),
+        widget.get_by_role("button", name="Fit"),
+        widget.get_by_role("button", name="Outline"),
+    ):
+        stop.focus()
+        for key in ("a", "b", "x", "m", "d", "d", "ArrowDown", "ArrowUp", "Home"):
+            page.keyboard.press(key)
+    assert cells(page).count() == count
+    assert opened.python("picture.graph.counts['nodes']") == "6"
+
+
+def it_follows_the_theme(opened: Notebook, page: Page, widget: Locator, shoot: Shoot) -> None:
+    expect(widget).to_have_attribute("data-theme", "light")
+    opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    try:
+        expect(widget).to_have_attribute("data-theme", "dark")
+        card(widget, "AddBackward0").click()
+        drawn(page)
+        shoot("lab-dark")
+        assert axe_violations(page, ".gradviz-root") == []
+    finally:
+        opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+        expect(widget).to_have_attribute("data-theme", "light")
 
 
 def test_what_python_does_right_after_showing_is_seen(notebook: Open) -> None:
@@ -109,40 +148,6 @@ def test_what_python_does_right_after_showing_is_seen(notebook: Open) -> None:
     expect(widget.get_by_role("group", name="Details", exact=True)).to_contain_text("n7")
 
 
-def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
-    opened = notebook("keys.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    count = cells(page).count()
-    for stop in (
-        card(widget, "AddBackward0"),
-        widget.get_by_role("button", name="Fit"),
-        widget.get_by_role("button", name="Outline"),
-    ):
-        stop.focus()
-        for key in ("a", "b", "x", "m", "d", "d", "ArrowDown", "ArrowUp", "Home"):
-            page.keyboard.press(key)
-    assert cells(page).count() == count
-    assert opened.python("picture.graph.counts['nodes']") == "6"
-
-
-def test_it_follows_the_theme_of_the_notebook(notebook: Open, page: Page, shoot: Shoot) -> None:
-    opened = notebook("dark.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    expect(widget).to_have_attribute("data-theme", "light")
-    opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
-    try:
-        expect(widget).to_have_attribute("data-theme", "dark")
-        card(widget, "AddBackward0").click()
-        page.wait_for_timeout(500)
-        shoot("lab-dark")
-        assert axe_violations(page, ".gradviz-root") == []
-    finally:
-        opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
-        expect(widget).to_have_attribute("data-theme", "light")
-
-
 def test_two_widgets_and_one_shown_twice(notebook: Open, page: Page) -> None:
     opened = notebook("two.ipynb", PROGRAM, "picture", "other = gradviz.show(z.sum()); other")
     opened.run_all()
@@ -157,15 +162,6 @@ def test_two_widgets_and_one_shown_twice(notebook: Open, page: Page) -> None:
         "() => [...document.querySelectorAll('.gradviz-root [id]')].map((e) => e.id)"
     )
     assert len(ids) == len(set(ids))
-
-
-def test_it_lives_on_without_a_kernel(notebook: Open) -> None:
-    opened = notebook("gone.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    opened.close()
-    card(widget, "AddBackward0").click()
-    expect(widget.get_by_role("group", name="Details", exact=True)).to_contain_text("AddBackward0")
 
 
 @pytest.fixture

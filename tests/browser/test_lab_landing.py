@@ -9,10 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ import pytest
 
 from tests.browser.conftest import Shoot
 from tests.browser.machine import ROOT
+from tests.browser.waiting import drawn, until_it_answers
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
@@ -66,8 +67,9 @@ def gradviz_lab(home: Path, *arguments: str) -> Iterator[Started]:
             for line in process.stdout:
                 said.append(line)
                 if found := LINK.match(line):
-                    wait_for(found[1])
-                    yield Started(found[1], said)
+                    link = found[1]
+                    until_it_answers(partial(listens, link), process)
+                    yield Started(link, said)
                     break
             else:
                 pytest.fail("no link was printed:\n" + "".join(said))
@@ -76,17 +78,14 @@ def gradviz_lab(home: Path, *arguments: str) -> Iterator[Started]:
             process.stdout.read()
 
 
-def wait_for(link: str) -> None:
-    """Wait until somebody listens: the server prints its link a moment before it does."""
+def listens(link: str) -> bool:
+    """Whether somebody does: the server prints its link a moment before."""
     address = urlsplit(link)
-    end = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection((address.hostname, address.port), timeout=5).close()
-            return
-        except OSError:
-            assert time.monotonic() < end, f"nobody listens at {link}"
-            time.sleep(0.1)
+    try:
+        socket.create_connection((address.hostname, address.port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def user_settings(home: Path) -> dict[str, str]:
@@ -102,7 +101,9 @@ def see_the_start_page(page: Page, link: str) -> None:
     expect(page.locator(".jp-DirListing-itemText").first).to_be_visible()
     # What JupyterLab asks is asked when it has settled: once its kernel is there.
     expect(page.locator(".jp-NotebookPanel-toolbar")).to_be_visible()
-    page.wait_for_timeout(2_000)
+    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+    page.wait_for_load_state("networkidle")
+    drawn(page)
     expect(page.locator(NOTIFICATIONS)).to_have_count(0)
     expect(page.locator(".jp-Launcher")).to_have_count(0)
     tabs = page.locator("#jp-main-dock-panel .lm-TabBar-tabLabel").all_inner_texts()

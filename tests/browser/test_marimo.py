@@ -6,8 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -23,7 +21,9 @@ if os.environ.get("GRADVIZ_REQUIRE_BROWSER") != "1":
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Shoot
+from tests.browser.lab import answers
 from tests.browser.machine import ROOT
+from tests.browser.waiting import until_it_answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 
@@ -98,11 +98,7 @@ def running(app: Path) -> Iterator[str]:
         server = subprocess.Popen(command, env=environment(app.parent), stdout=out, stderr=out)
         try:
             url = f"http://127.0.0.1:{port}"
-            end = time.monotonic() + 180
-            while not answers(f"{url}/health"):
-                assert server.poll() is None, log.read_text()[-2000:]
-                assert time.monotonic() < end, "marimo was not ready after 180 s"
-                time.sleep(0.1)
+            until_it_answers(lambda: answers(f"{url}/health"), server, log)
             yield url
         finally:
             server.terminate()
@@ -111,14 +107,6 @@ def running(app: Path) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait(15)
-
-
-def answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=2):
-            return True
-    except OSError:
-        return False
 
 
 def exported(app: Path) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from gradviz.model import Recording
 from gradviz.view.widgets.player import Player
-from tests.browser.bare import Bare, Widget
+from tests.browser.bare import Bare
 from tests.browser.gallery import RECORDINGS
+from tests.browser.waiting import drawn
 from tests.view.recordings import product
 
 pytestmark = pytest.mark.browser
@@ -22,15 +25,10 @@ _MOVING = """document.querySelector('.gradviz-viewport').getAnimations({ subtree
   .map((one) => [one.effect.target.classList.contains('gradviz-ghost') ? 'gradient'
     : one.effect.target.localName === 'svg' ? 'window' : one.effect.target.dataset.id,
     one.effect.getTiming().duration])"""
-_STEPS = f"""async ([steps, pause]) => {{
-  let moving;
-  for (const step of steps) {{
-    models.one.model.set('step', step);
-    moving = {_MOVING};
-    await new Promise((done) => setTimeout(done, pause));
-  }}
-  return moving;
-}}"""
+_STEP = f"(step) => {{ models.one.model.set('step', step); return {_MOVING}; }}"
+_FAR = datetime(2100, 1, 1, tzinfo=UTC)
+_LATER_MS = 1000
+"""After so long a step is not taken for one that comes fast."""
 
 
 @pytest.fixture
@@ -48,23 +46,29 @@ def still(page: Page) -> Page:
     return page
 
 
-def mounted(page: Page) -> Widget:
-    return Bare(page).mount(Player(product()).wire, step=3)
+def mounted(page: Page, recording: Recording, step: int) -> None:
+    # By this clock it is judged whether steps come fast; what moves has a clock of its own.
+    page.clock.install()
+    Bare(page).mount(Player(recording).wire, step=step)
+    drawn(page)
 
 
-def stepped(page: Page, *steps: int, pause: int = 0) -> list[list[Any]]:
-    """Goes from step to step; returns what moves at the last one, and for how long."""
-    moving: list[list[Any]] = page.evaluate(_STEPS, [list(steps), pause])
+def stepped(page: Page, *steps: int) -> list[list[Any]]:
+    """Goes from step to step, each to its end; returns what moves at the last, and how long."""
+    moving: list[list[Any]] = []
+    for step in steps:
+        page.clock.fast_forward(_LATER_MS)
+        moving = page.evaluate(_STEP, step)
+        page.wait_for_function(f"() => {_MOVING}.length === 0")
     return moving
 
 
 def test_a_gradient_travels_along_its_edge_and_a_new_card_fades_in(moving: Page) -> None:
-    mounted(moving)
-    moving.wait_for_timeout(300)
-    seen = stepped(moving, 4, pause=400)
+    mounted(moving, product(), 3)
+    seen = stepped(moving, 4)
     assert ["n0", 120] in seen
     assert {name for name, _ in seen} <= {"n0", "window"}
-    stepped(moving, 8, pause=400)
+    stepped(moving, 8)
     seen = stepped(moving, 9)
     assert [one for one in seen if one[0] == "gradient"] == [["gradient", 260]] * 2
 
@@ -75,10 +79,9 @@ def test_when_the_first_node_is_made_the_cards_go_to_their_places_in_the_graph(
     recording = RECORDINGS["mlp_one_step"]()
     made = next(step.index for step in recording.all_steps if step.graph.nodes)
     cards = {node.id for node in recording.graph.nodes if node.variable}
-    Bare(moving).mount(Player(recording).wire, step=made - 1)
-    moving.wait_for_timeout(300)
+    mounted(moving, recording, made - 1)
     for step in (made, made - 1):
-        seen = stepped(moving, step, pause=400)
+        seen = stepped(moving, step)
         assert {name for name, lasts in seen if lasts == 260} >= cards
 
 
@@ -93,26 +96,22 @@ def test_when_the_motion_is_over_the_picture_is_that_without_motion(
     moving: Page, still: Page, steps: list[int]
 ) -> None:
     for one in (moving, still):
-        mounted(one)
-        one.wait_for_timeout(300)
-        stepped(one, *steps, pause=330)
-        one.wait_for_timeout(300)
-        one.wait_for_function(f"() => {_MOVING}.length === 0")
+        mounted(one, product(), 3)
+        stepped(one, *steps)
     assert moving.evaluate(_PICTURE) == still.evaluate(_PICTURE)
 
 
 def test_nothing_moves_where_the_system_asks_for_it(still: Page) -> None:
-    mounted(still)
-    still.wait_for_timeout(300)
+    mounted(still, product(), 3)
     for step in (4, 7, 9):
-        assert stepped(still, step, pause=330) == []
+        assert stepped(still, step) == []
 
 
 def test_steps_that_come_fast_end_what_moves_and_are_shown_at_once(
     moving: Page, still: Page
 ) -> None:
     for one in (moving, still):
-        mounted(one)
-        one.wait_for_timeout(300)
-        assert stepped(one, 7, 8, 9, pause=20) == []
+        mounted(one, product(), 3)
+        one.clock.pause_at(_FAR)
+        assert [one.evaluate(_STEP, step) for step in (7, 8, 9)][-1] == []
     assert moving.evaluate(_PICTURE) == still.evaluate(_PICTURE)

@@ -19,6 +19,7 @@ import gradviz
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
+from tests.browser.gallery import write_in_place
 
 pytestmark = pytest.mark.browser
 
@@ -40,19 +41,9 @@ def perceptron() -> gradviz.Recording:
     return recording
 
 
-def spoilt() -> gradviz.Recording:
-    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    with suppress(RuntimeError), gradviz.record() as recording:
-        h = w.exp()
-        y = (h * h).sum()
-        h.add_(1)
-        y.backward()
-    return recording
-
-
 PROGRAMS: dict[str, Callable[[], gradviz.Recording]] = {
     "perceptron": perceptron,
-    "spoilt": spoilt,
+    "spoilt": write_in_place,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Shoot
 from tests.browser.lab import Notebook
 from tests.browser.test_one_screen import UNSEEN
+from tests.browser.waiting import steady, timers_have_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -48,6 +50,10 @@ PLACES = ("Forward", "slider", "caption", "card")
 """A button, what takes arrows itself, what cannot have the focus, and the picture."""
 
 
+SCROLLS_WITHIN_MS = 200
+"""More than the widget waits after its cell has run, as widgets/src/frame/arrival.ts says."""
+
+
 def laptop(page: Page) -> None:
     page.set_viewport_size({"width": 1366, "height": 768})
 
@@ -61,12 +67,13 @@ def run_by_hand(page: Page, number: int) -> None:
 def assert_soon_in_view(page: Page) -> None:
     """It scrolls a little later; then it stays."""
     page.wait_for_function(f"() => ({UNSEEN.strip()})().length === 0")
-    page.wait_for_timeout(200)
+    timers_have_run(page, SCROLLS_WITHIN_MS)
     assert page.evaluate(UNSEEN) == []
 
 
 def scrolled(page: Page) -> float:
-    return float(page.locator(".jp-WindowedPanel-outer").first.evaluate("e => e.scrollTop"))
+    """How far, once it stays there."""
+    return float(steady(page, "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop"))
 
 
 @pytest.mark.parametrize("cells", [pytest.param(1, marks=pytest.mark.exhaustive), 4])
@@ -92,16 +99,15 @@ def test_it_scrolls_for_nobody_who_went_elsewhere(
 ) -> None:
     laptop(page)
     elsewhere = tmp_path / "elsewhere"
-    wait = f"import time, pathlib\nwhile not pathlib.Path({str(elsewhere)!r}).exists():"
-    slow = f"{wait} time.sleep(0.05)\n{TEN_LINES}"
+    os.mkfifo(elsewhere)
+    slow = f"open({str(elsewhere)!r}).read()\n{TEN_LINES}"
     opened = notebook("elsewhere.ipynb", FILLER, FILLER, slow, FILLER, FILLER)
     run_by_hand(page, 2)
     page.locator(".jp-Cell .cm-content").first.click()
-    page.wait_for_timeout(300)
     before = scrolled(page)
-    elsewhere.touch()
+    elsewhere.write_text("")
     opened.widget()
-    page.wait_for_timeout(500)
+    timers_have_run(page, SCROLLS_WITHIN_MS)
     assert scrolled(page) == before
 
 
@@ -118,7 +124,7 @@ def test_it_does_not_scroll_when_a_notebook_is_only_opened(notebook: Open, page:
     # A click into the first cell, as soon as there is one.
     page.locator(".jp-Cell .cm-content").first.click()
     opened.widget()
-    page.wait_for_timeout(500)
+    timers_have_run(page, SCROLLS_WITHIN_MS)
     assert scrolled(page) == 0
 
 
@@ -158,7 +164,7 @@ def test_no_key_reaches_the_notebook(notebook: Open, page: Page, only: tuple[str
     opened = notebook("keys_of_all.ipynb", "1 + 1", TEN_LINES, "2 + 2", "3 + 3")
     run_by_hand(page, 1)
     widget = opened.widget()
-    page.wait_for_timeout(400)
+    timers_have_run(page, SCROLLS_WITHIN_MS)
     before = page.evaluate(CELLS)
     there = places(widget)
     for place in only or there:

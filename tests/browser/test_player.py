@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from gradviz.view.animation.animation import Animation
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
+from tests.browser.gallery import write_in_place
 
 pytestmark = pytest.mark.browser
 
@@ -52,16 +52,6 @@ def training() -> gradviz.Recording:
     return recording
 
 
-def spoilt() -> gradviz.Recording:
-    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    with suppress(RuntimeError), gradviz.record() as recording:
-        h = w.exp()
-        y = (h * h).sum()
-        h.add_(1)
-        y.backward()
-    return recording
-
-
 def turns() -> gradviz.Recording:
     w = torch.tensor(2.0, requires_grad=True)
     total = torch.tensor(0.0)
@@ -72,7 +62,7 @@ def turns() -> gradviz.Recording:
     return recording
 
 
-PROGRAMS = {"product": product, "training": training, "spoilt": spoilt}
+PROGRAMS = {"product": product, "training": training, "spoilt": write_in_place}
 NAMES_AND_THEMES = [
     pytest.param(name, theme, marks=() if is_always else pytest.mark.exhaustive)
     for name, always in (("product", "light"), ("training", "dark"), ("spoilt", "light"))
@@ -435,21 +425,23 @@ def test_pointing_at_a_line_lights_what_it_made_everywhere(bare: Bare, shoot: Sh
 def test_playing_goes_on_by_itself_and_pauses(browser: Any) -> None:
     context = browser.new_context(viewport={"width": 1000, "height": 900})
     page = context.new_page()
+    page.clock.install()
     widget = Bare(page).mount(wire_of("product"), step=0, speed=20.0)
     widget.button("Play").click()
     page.wait_for_function("() => models.one.model.get('step') > 2")
     widget.button("Pause").click()
     at = widget.get("step")
-    page.wait_for_timeout(200)
+    page.clock.run_for(1000)
     assert widget.get("step") == at
     assert widget.said.startswith("step")
     context.close()
 
 
 def test_with_reduced_motion_it_does_not_play_and_says_why(bare: Bare) -> None:
+    bare.page.clock.install()
     widget = bare.mount(wire_of("product"), step=1, speed=20.0)
     widget.button("Play").click(force=True)  # it says that it is disabled
-    bare.page.wait_for_timeout(200)
+    bare.page.clock.run_for(1000)
     assert widget.get("step") == 1
     expect(widget.root.locator(".gradviz-tooltip")).to_contain_text("reduced motion")
     widget.root.get_by_role("slider", name="Step").focus()

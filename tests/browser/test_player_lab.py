@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.bare import axe_violations
 from tests.browser.conftest import Shoot
@@ -30,12 +30,41 @@ player = gradviz.show(recording, step=0)
 player"""
 
 
-def test_the_kernel_and_the_browser_follow_each_other(
-    notebook: Open, page: Page, shoot: Shoot
+def test_a_player_is_used_by_mouse_keys_and_python_saves_and_steps_on_without_a_kernel(
+    notebook: Open, page: Page, shoot: Shoot, tmp_path: Path
 ) -> None:
     opened = notebook("player.ipynb", PROGRAM)
     opened.run_all()
     widget = opened.widget()
+    widget.get_by_role("slider", name="Step").focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate("() => document.activeElement.matches('.jp-Cell')")
+
+    the_kernel_and_the_browser_follow_each_other(opened, page, widget)
+    shoot("player-lab")
+    assert axe_violations(page, ".gradviz-root") == []
+    the_menu_saves_the_animation_that_the_kernel_draws(page, widget, tmp_path / "steps.svg")
+    jupyterlab_takes_none_of_the_keys(page, widget)
+
+    opened.python("setattr(player, 'detail', False)")
+    widget.get_by_role("button", name="More about steps").click()
+    expect(widget.get_by_role("button", name="Sub-steps")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    opened.close()
+    widget.get_by_role("slider", name="Step").focus()
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(widget.locator(".gradviz-where")).to_contain_text("step 3 of")
+    expect(widget.locator(".gradviz-tensors")).not_to_contain_text("3.0")
+    page.keyboard.press("End")
+    expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
+
+
+def the_kernel_and_the_browser_follow_each_other(
+    opened: Notebook, page: Page, widget: Locator
+) -> None:
     widget.get_by_role("button", name="Forward").click()
     page.keyboard.press("ArrowRight")
     opened.wait_for("player.step", "2")
@@ -49,33 +78,24 @@ def test_the_kernel_and_the_browser_follow_each_other(
     widget.get_by_role("button", name="More about steps").click()
     sub_steps = widget.get_by_role("button", name="Sub-steps")
     expect(sub_steps).to_have_attribute("aria-pressed", "true")
-    shoot("player-lab")
-    assert axe_violations(page, ".gradviz-root") == []
 
 
-def test_the_menu_saves_the_animation_that_the_kernel_draws(
-    notebook: Open, page: Page, tmp_path: Path
+def the_menu_saves_the_animation_that_the_kernel_draws(
+    page: Page, widget: Locator, file: Path
 ) -> None:
-    opened = notebook("player_animation.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
     widget.get_by_role("button", name="Copy or save").click()
     with page.expect_download() as download:
         widget.get_by_role("menuitem", name="save as animation").click()
-    download.value.save_as(tmp_path / "steps.svg")
-    svg = (tmp_path / "steps.svg").read_text("utf-8")
+    download.value.save_as(file)
+    svg = file.read_text("utf-8")
     assert "@keyframes" in svg
     assert "out = a * b" in svg
     expect(widget.get_by_role("menu")).to_be_hidden()
 
 
-def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
-    opened = notebook("player_keys.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
+def jupyterlab_takes_none_of_the_keys(page: Page, widget: Locator) -> None:
     cells = page.locator(".jp-Notebook .jp-Cell")
     count = cells.count()
-    widget.get_by_role("button", name="Tensors").click()
     for stop in (
         widget.get_by_role("button", name="Forward"),
         widget.get_by_role("slider", name="Step"),
@@ -88,26 +108,3 @@ def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
             page.keyboard.press(key)
         assert cells.count() == count
         expect(widget).to_be_visible()
-
-
-def test_it_steps_on_when_the_kernel_is_gone(notebook: Open, page: Page) -> None:
-    opened = notebook("player_alone.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    opened.close()
-    widget.get_by_role("slider", name="Step").focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    expect(widget.locator(".gradviz-where")).to_contain_text("step 3 of")
-    page.keyboard.press("End")
-    widget.get_by_role("button", name="Tensors").click()
-    expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
-
-
-def test_escape_gives_the_focus_back_to_the_cell(notebook: Open, page: Page) -> None:
-    opened = notebook("player_leave.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    widget.get_by_role("slider", name="Step").focus()
-    page.keyboard.press("Escape")
-    assert page.evaluate("() => document.activeElement.matches('.jp-Cell')")

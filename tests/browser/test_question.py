@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.bare import Bare, Widget, axe_violations
+from tests.browser.bare import Bare, Widget, axe_violations, mount_in
 from tests.browser.conftest import Shoot
 from tests.teach.questions import questions
 
@@ -281,10 +281,7 @@ def test_a_button_forgets_what_was_answered_in_all_questions(page: Page, tmp_pat
     question.button("Check").click()
     expect(status(question)).to_contain_text("once more")
     wire: dict[str, Any] = json.loads(json.dumps(gradviz.predict.reset().wire))
-    from tests.browser import bare
-
-    source = (bare.STATIC / "widget.js").read_text("utf-8")
-    page.evaluate(bare._MOUNT, [source, "forget", {"wire": wire, "theme": "auto"}])
+    mount_in(page, "forget", {"wire": wire, "theme": "auto"})
     forget = Widget(page, "forget")
     expect(status(question)).to_contain_text("once more")
     forget.button("Forget all answers").click()

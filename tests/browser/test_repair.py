@@ -19,6 +19,7 @@ from gradviz.view.widgets.repair import RepairView
 from tests.browser.bare import Bare, axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.lab import Notebook
+from tests.browser.waiting import drawn
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -60,7 +61,7 @@ def test_each_state_is_whole_and_accessible(
     for state, asked in (("broken", 0), ("zeros", 2), ("broken", 4), ("solved", 0)):
         widget = bare.mount(wire_of(state, asked), theme=theme)
         expect(widget.root.first).to_be_visible()
-        page.wait_for_timeout(100)
+        drawn(page)
         assert axe_violations(page, "#one") == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         shoot(f"repair-{state}-{asked}-{width}-{theme}")

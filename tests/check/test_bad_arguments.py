@@ -43,12 +43,15 @@ OF_A_TENSOR: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", OF_A_TENSOR)
-def test_what_is_no_tensor_is_refused(name: str) -> None:
-    for value in NO_TENSOR:
-        with pytest.raises(gradviz.NotATensorError, match="Type: gradviz\\.check") as caught:
-            OF_A_TENSOR[name](value)
-        assert isinstance(caught.value, TypeError)
+def test_what_is_no_tensor_is_refused(subtests: pytest.Subtests) -> None:
+    for name in OF_A_TENSOR:
+        with subtests.test(name=name):
+            for value in NO_TENSOR:
+                with pytest.raises(
+                    gradviz.NotATensorError, match="Type: gradviz\\.check"
+                ) as caught:
+                    OF_A_TENSOR[name](value)
+                assert isinstance(caught.value, TypeError)
 
 
 def test_without_a_tensor_a_check_does_not_pass() -> None:
@@ -114,11 +117,12 @@ def closure() -> tuple[nn.Module, Callable[[nn.Module], None]]:
     return own, step
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_a_wrong_option_is_refused(name: str) -> None:
-    call, words = OPTIONS[name]
-    with pytest.raises(gradviz.OptionError, match=words):
-        call()
+def test_a_wrong_option_is_refused(subtests: pytest.Subtests) -> None:
+    for name in OPTIONS:
+        with subtests.test(name=name):
+            call, words = OPTIONS[name]
+            with pytest.raises(gradviz.OptionError, match=words):
+                call()
 
 
 def test_a_value_that_is_no_gradient_is_refused() -> None:

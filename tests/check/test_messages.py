@@ -36,18 +36,22 @@ def test_checks_say_what_the_golden_file_says(
     check_golden(f"check/{name}.txt", "\n".join(told(cases)))
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_a_check_that_holds_returns_something_true(name: str) -> None:
-    assert PASSES[name]()
+def test_a_check_that_holds_returns_something_true(subtests: pytest.Subtests) -> None:
+    for name in PASSES:
+        with subtests.test(name=name):
+            assert PASSES[name]()
 
 
-@pytest.mark.parametrize("name", [*FAILS, *UNKNOWN])
-def test_a_check_that_does_not_hold_says_what_was_found_expected_and_why(name: str) -> None:
-    with pytest.raises(gradviz.CheckFailed) as caught:
-        (FAILS | UNKNOWN)[name]()
-    error = caught.value
-    assert error.found
-    assert error.expected
-    assert error.why
-    assert ("not known" in error.found) == (name in UNKNOWN)
-    assert "0x" not in str(error)
+def test_a_check_that_does_not_hold_says_what_was_found_expected_and_why(
+    subtests: pytest.Subtests,
+) -> None:
+    for name in [*FAILS, *UNKNOWN]:
+        with subtests.test(name=name):
+            with pytest.raises(gradviz.CheckFailed) as caught:
+                (FAILS | UNKNOWN)[name]()
+            error = caught.value
+            assert error.found
+            assert error.expected
+            assert error.why
+            assert ("not known" in error.found) == (name in UNKNOWN)
+            assert "0x" not in str(error)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,8 +22,6 @@ from tests.test_words import Text, found_in
 
 NAMES = names()
 SOLUTIONS = [(name, one) for name in NAMES for one in exercise_of_course(name).solutions]
-WITH_BACKWARD = [pair for pair in SOLUTIONS if not exercise_of_course(pair[0]).by_hand]
-WRONG = [(name, one) for name in NAMES for one in exercise_of_course(name).wrong]
 TAKEN_FOR_RIGHT = {
     "keep-the-state": "zeros",
     "add-in-place": "multiplied",
@@ -32,40 +30,29 @@ TAKEN_FOR_RIGHT = {
 """Wrong fixes that checkers which looked at one thing only took for right."""
 
 
-def ids(pairs: list[tuple[str, Any]]) -> list[str]:
-    return [f"{name}:{getattr(one, 'program', one).__name__}" for name, one in pairs]
-
-
 def solved(exercise: Exercise, program: Program) -> bool:
     return judge(exercise, program).verdict.is_solved
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_broken_program_is_not_repaired_and_is_no_known_wrong_fix(name: str) -> None:
+def test_the_broken_program_and_wrong_fixes_are_refused_and_every_solution_is_accepted(
+    name: str, subtests: pytest.Subtests
+) -> None:
     exercise = exercise_of_course(name)
     assert exercise.program is not None
-    verdict = judge(exercise, exercise.program).verdict
-    assert not verdict.is_solved
-    assert verdict.wrong or verdict.problems
-    assert verdict.known == ""
-
-
-@pytest.mark.parametrize(("name", "program"), SOLUTIONS, ids=ids(SOLUTIONS))
-def test_every_solution_is_accepted_whatever_its_form(name: str, program: Program) -> None:
-    verdict = judge(exercise_of_course(name), program).verdict
-    assert verdict.is_solved, verdict
-
-
-@pytest.mark.parametrize(("name", "wrong"), WRONG, ids=ids(WRONG))
-def test_every_wrong_fix_is_refused_with_its_own_sentence(name: str, wrong: Any) -> None:
-    verdict = judge(exercise_of_course(name), wrong.program).verdict
-    assert not verdict.is_solved
-    assert verdict.known == wrong.sentence
-
-
-@pytest.mark.parametrize(("name", "program"), TAKEN_FOR_RIGHT.items())
-def test_what_was_taken_for_right_is_a_listed_wrong_fix(name: str, program: str) -> None:
-    assert program in [wrong.program.__name__ for wrong in exercise_of_course(name).wrong]
+    broken = judge(exercise, exercise.program).verdict
+    assert not broken.is_solved
+    assert broken.wrong or broken.problems
+    assert broken.known == ""
+    for program in exercise.solutions:
+        with subtests.test(program.__name__):
+            verdict = judge(exercise, program).verdict
+            assert verdict.is_solved, verdict
+    for wrong in exercise.wrong:
+        with subtests.test(wrong.program.__name__):
+            verdict = judge(exercise, wrong.program).verdict
+            assert not verdict.is_solved
+            assert verdict.known == wrong.sentence, "refused with its own sentence"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,6 +62,8 @@ def test_an_exercise_has_all_that_a_learner_needs(name: str) -> None:
     assert len(exercise.given) >= 2, "with one input, typed-in numbers would do"
     assert len(exercise.solutions) >= 3
     assert len(exercise.wrong) >= 3
+    if taken_for_right := TAKEN_FOR_RIGHT.get(name):
+        assert taken_for_right in [wrong.program.__name__ for wrong in exercise.wrong]
     assert exercise.why
     sentences = [wrong.sentence for wrong in exercise.wrong]
     assert len(set(sentences)) == len(sentences)
@@ -82,24 +71,22 @@ def test_an_exercise_has_all_that_a_learner_needs(name: str) -> None:
         assert sentence[-1] in ".?"
         assert sentence.count("`") % 2 == 0
         assert not list(found_in(iter([Text(name, sentence, "")])))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_player_of_a_repaired_program_opens_at_a_step_that_is_there(name: str) -> None:
-    exercise = exercise_of_course(name)
+    assert_the_repairing_line_is_not_told(exercise)
     recording = judge(exercise, exercise.solutions[0]).run.recording
-    assert recording[exercise.step].number != 0
+    assert recording[exercise.step].number != 0, "the player opens at a step that is there"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_goal_and_the_first_hint_do_not_hold_the_line_that_repairs(name: str) -> None:
-    exercise = exercise_of_course(name)
+def assert_the_repairing_line_is_not_told(exercise: Exercise) -> None:
     assert exercise.program is not None
     before = set(map(str.strip, source_of(exercise.program).split("\n")))
+    told = exercise.goal + exercise.hints[0] + exercise.hints[1]
     for solution in exercise.solutions:
         new = {line.strip() for line in source_of(solution).split("\n")} - before
-        told = exercise.goal + exercise.hints[0] + exercise.hints[1]
         assert not [line for line in new if len(line) > 8 and line in told]
+
+
+def test_what_was_taken_for_right_is_of_exercises_that_are_there() -> None:
+    assert set(TAKEN_FOR_RIGHT) <= set(NAMES)
 
 
 # -- hostile programs --
@@ -173,15 +160,14 @@ def raises_at_the_end(exercise: Exercise) -> Program:
 HOSTILE = [typed_in, without_flags, without_grad, caught, nothing_at_all, raises_at_the_end]
 
 
-@pytest.mark.parametrize("make", HOSTILE)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_program_that_only_looks_right_is_refused(
-    name: str, make: Callable[[Exercise], Program]
-) -> None:
+def test_a_program_that_only_looks_right_is_refused(name: str, subtests: pytest.Subtests) -> None:
     exercise = exercise_of_course(name)
-    if make is without_flags and not any(map(trainable, exercise.given[0].values())):
-        pytest.skip("nothing is given that requires grad")
-    assert not solved(exercise, make(exercise))
+    for make in HOSTILE:
+        if make is without_flags and not any(map(trainable, exercise.given[0].values())):
+            continue
+        with subtests.test(make.__name__):
+            assert not solved(exercise, make(exercise))
 
 
 def trainable(value: Any) -> bool:
@@ -190,13 +176,16 @@ def trainable(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-@pytest.mark.parametrize(("name", "program"), WITH_BACKWARD, ids=ids(WITH_BACKWARD))
-def test_a_solution_without_its_backward_is_refused(name: str, program: Program) -> None:
-    tree = ast.parse(source_of(program))
-    removed = WithoutBackward()
-    removed.visit(tree)
-    assert removed.count, "a solution that needs no backward"
-    assert not solved(exercise_of_course(name), executed(tree, program))
+@pytest.mark.parametrize("name", [one for one in NAMES if not exercise_of_course(one).by_hand])
+def test_a_solution_without_its_backward_is_refused(name: str, subtests: pytest.Subtests) -> None:
+    exercise = exercise_of_course(name)
+    for program in exercise.solutions:
+        with subtests.test(program.__name__):
+            tree = ast.parse(source_of(program))
+            removed = WithoutBackward()
+            removed.visit(tree)
+            assert removed.count, "a solution that needs no backward"
+            assert not solved(exercise, executed(tree, program))
 
 
 class WithoutBackward(ast.NodeTransformer):
@@ -304,10 +293,10 @@ def test_a_gradient_or_result_of_another_size_is_refused(name: str, factor: floa
 # -- backward, written by hand --
 
 
-@pytest.mark.parametrize("program", exercise_of_course("write-backward").solutions)
-def test_backward_is_written_in_at_most_25_lines(program: Program) -> None:
-    lines = [line for line in source_of(program).split("\n") if line.strip()]
-    assert len(lines) <= 25
+def test_backward_is_written_in_at_most_25_lines() -> None:
+    for program in exercise_of_course("write-backward").solutions:
+        lines = [line for line in source_of(program).split("\n") if line.strip()]
+        assert len(lines) <= 25, program
 
 
 def leaves_first(forward: Any, a: Any, b: Any) -> list[Any]:

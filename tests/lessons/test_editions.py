@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 from pathlib import Path
@@ -130,28 +131,29 @@ def test_nothing_in_the_students_edition_gives_an_answer_away(data: Path) -> Non
     assert {leak.question for leak in leaks(source(), questions)} == {"second-call", "typed"}
 
 
-@pytest.mark.parametrize(
-    ("cell", "text", "found"),
-    [
-        ("prose", "As you saw,\nit  raises RuntimeError.", "it raises RuntimeError"),
-        ("end", "assert grad == [2, 4]", "[2, 4]"),
-        ("second-call", '    return "it raises RuntimeError"', "it raises RuntimeError"),
-        ("title", "Saved tensors are freed as backward runs.", "Saved tensors are freed as"),
-    ],
+PLANTED = (
+    ("prose", "As you saw,\nit  raises RuntimeError.", "it raises RuntimeError"),
+    ("end", "assert grad == [2, 4]", "[2, 4]"),
+    ("second-call", '    return "it raises RuntimeError"', "it raises RuntimeError"),
+    ("title", "Saved tensors are freed as backward runs.", "Saved tensors are freed as"),
 )
-def test_an_answer_that_was_planted_is_found(data: Path, cell: str, text: str, found: str) -> None:
+
+
+def test_an_answer_that_was_planted_is_found(data: Path, subtests: pytest.Subtests) -> None:
     student, _, _ = editions.split(source(), "04-lesson")
-    notebook, questions = run(student)
-    (planted,) = (one for one in notebook.cells if one.id == cell)
-    planted.source += f"\n{text}"
-    assert any(leak.found.startswith(found) for leak in leaks(notebook, questions))
-    planted.source = planted.source.removesuffix(text)
-    for one in code_cells(notebook):
-        if one.id == "end":
-            one.outputs[0].text += f"\n{text}\n"
-    assert leaks(notebook, questions) != [] or cell == "second-call"
+    clean, questions = run(student)
     page = "<p>The first call freed what is <b>needed</b>.</p>"
-    assert "page" in {leak.where for leak in leaks(notebook, questions, page)}
+    assert "page" in {leak.where for leak in leaks(clean, questions, page)}
+    for cell, text, found in PLANTED:
+        with subtests.test(cell):
+            notebook = copy.deepcopy(clean)
+            (planted,) = (one for one in notebook.cells if one.id == cell)
+            planted.source += f"\n{text}"
+            assert any(leak.found.startswith(found) for leak in leaks(notebook, questions))
+            planted.source = planted.source.removesuffix(text)
+            (last,) = (one for one in code_cells(notebook) if one.id == "end")
+            last.outputs[0].text += f"\n{text}\n"
+            assert leaks(notebook, questions) != [] or cell == "second-call"
 
 
 @pytest.mark.parametrize(
@@ -165,16 +167,6 @@ def test_an_answer_that_was_planted_is_found(data: Path, cell: str, text: str, f
 def test_a_question_that_cannot_be_taken_out_is_refused(change: tuple[str, str], says: str) -> None:
     with pytest.raises(editions.SourceError, match=says):
         editions.split(source(LESSON.replace(*change)), "04-lesson")
-
-
-@pytest.mark.parametrize("page", BESIDE)
-def test_a_page_is_the_one_of_its_source(page: str) -> None:
-    written = build.read(build.SOURCE / f"{page}.py")
-    stored = nbformat.read(NOTEBOOKS / f"{page}.ipynb", as_version=4)
-    mine = [(c.id, c.cell_type, c.source) for c in written.cells]
-    assert [(c.id, c.cell_type, c.source) for c in stored.cells] == mine
-    counts = [cell.execution_count for cell in code_cells(stored)]
-    assert counts == list(range(1, len(counts) + 1))
 
 
 def test_the_page_on_exercises_of_ones_own_shows_every_form() -> None:

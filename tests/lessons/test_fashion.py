@@ -90,9 +90,10 @@ def test_a_label_that_is_no_class_is_an_error(tmp_path: Path) -> None:
         fashion.find(tmp_path, train=False)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
+def test_a_file_that_is_not_what_it_says_is_named(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for data, message in [
         (b"", "starts with nothing; an IDX file of bytes with 1 dimension starts with 00 00 08 01"),
         (b"<!DOCTYPE html>", "starts with 3c 21 44 4f; an IDX file"),
         (idx((3,), b"abc", kind=13), "starts with 00 00 0d 01; an IDX file"),
@@ -101,15 +102,12 @@ def test_a_label_that_is_no_class_is_an_error(tmp_path: Path) -> None:
         (idx((4,), b"abcd"), r"says that its shape is \(4,\), not \(3,\)"),
         (idx((3,), b"ab"), "holds 2 values, not 3"),
         (idx((3,), b"abcd"), "holds 4 values, not 3"),
-    ],
-)
-def test_a_file_that_is_not_what_it_says_is_named(
-    tmp_path: Path, data: bytes, message: str
-) -> None:
-    path = tmp_path / "labels"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=f"{path}: .*{message}" if data else message):
-        fashion.read_idx(path, (3,))
+    ]:
+        with subtests.test(data=data, message=message):
+            path = tmp_path / "labels"
+            path.write_bytes(data)
+            with pytest.raises(ValueError, match=f"{path}: .*{message}" if data else message):
+                fashion.read_idx(path, (3,))
 
 
 def test_a_file_of_the_right_form_is_read(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from tests.lessons.lesson_files import LESSONS, NOTEBOOKS, ROOT, Kernel, code_ce
 
 GUIDE = (ROOT / "docs" / "instructor_guide.md").read_text("utf-8")
 NUMBERED = {int(lesson[:2]): lesson for lesson in LESSONS if lesson != "00-start"}
-numbered = pytest.mark.parametrize("number", NUMBERED)
 
 
 def rows(text: str, columns: int) -> list[list[str]]:
@@ -76,50 +75,50 @@ def tagged(source: str) -> dict[str, list[int]]:
     return {title: numbers for title, numbers in named if numbers}
 
 
-@numbered
-def test_a_lesson_has_its_title_and_minutes(number: int) -> None:
+@pytest.mark.parametrize("number", NUMBERED)
+def test_the_chapter_of_a_lesson_says_what_is_in_it(number: int) -> None:
     lesson, text = NUMBERED[number], chapter(number)
+    notebook = stored(lesson)
     heading = text.splitlines()[0].removeprefix("### ")
-    assert stored(lesson).cells[0].source.startswith(f"# {heading}")
+    assert notebook.cells[0].source.startswith(f"# {heading}")
     minutes = of_source(build.SOURCE / f"{lesson}.py").minutes
     assert f"Alone: {minutes:.0f} minutes." in text
+    assert_plan_has_every_question_in_fifty_minutes(plan_of(number), notebook)
+    assert_what_is_answered_wrongly_can_be_answered(number, notebook)
 
 
-def test_the_lessons_in_numbers_are_measured() -> None:
-    assert f"\n\n{table()}\n\n" in GUIDE, table()
-
-
-@numbered
-def test_a_plan_has_every_question_in_fifty_minutes(number: int) -> None:
-    begins = [int(row[0]) for row in plan_of(number)]
+def assert_plan_has_every_question_in_fifty_minutes(plan: list[list[str]], notebook: Any) -> None:
+    begins = [int(row[0]) for row in plan]
     assert begins[0] == 0
     assert begins == sorted(set(begins))
     assert begins[-1] < 50
-    named = [cell for row in plan_of(number) for cell in ids(row[2])]
-    there = [cell.id for cell in stored(NUMBERED[number]).cells]
+    named = [cell for row in plan for cell in ids(row[2])]
+    there = [cell.id for cell in notebook.cells]
     assert [cell for cell in there if cell in named] == named
     asked = [cell for cell in there if cell.endswith("-predict") or cell == "repair-try"]
     assert not set(asked) - set(named)
 
 
-@numbered
-def test_what_is_answered_wrongly_can_be_answered(number: int) -> None:
-    lesson = NUMBERED[number]
+def assert_what_is_answered_wrongly_can_be_answered(number: int, notebook: Any) -> None:
     answered = [row for row in rows(chapter(number), 3) if not row[0].isdecimal()]
     questions = [row for row in answered if row[0] != "`repair-try`"]
     assert len(questions) >= 5
     for cell, answer, said in questions:
-        question = course_question(f"{lesson}/{cell.strip('`')}")
+        question = course_question(f"{NUMBERED[number]}/{cell.strip('`')}")
         given: Any = question.given
         parts = [*question.wrong, *(given if isinstance(given, (dict, list)) else ())]
         assert answer.strip("`") in parts, cell
         assert said.endswith((".", "?", "!")), cell
-    source = "\n".join(cell.source for cell in code_cells(stored(lesson)))
+    source = "\n".join(cell.source for cell in code_cells(notebook))
     exercise = exercise_of_course(re.findall(r'@gradviz\.repair\("([^"]+)"\)', source)[0])
     known = {wrong.program.__name__ for wrong in exercise.wrong}
     named = {answer.strip("`") for cell, answer, _ in answered if cell == "`repair-try`"}
     assert len(named) >= 3
     assert named <= known
+
+
+def test_the_lessons_in_numbers_are_measured() -> None:
+    assert f"\n\n{table()}\n\n" in GUIDE, table()
 
 
 def test_each_confusion_is_cured_by_one_lesson_and_asked_for_once() -> None:
@@ -171,13 +170,16 @@ def test_the_step_that_cures_a_confusion_shows_it(cure: Cure) -> None:
     assert cure.look in steps(outline)[cure.step]
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)]+)\)", GUIDE))))
-def test_links_lead_somewhere(link: str) -> None:
-    if link.startswith("#"):
-        headings = [h.lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", GUIDE, re.M)]
-        assert link[1:] in headings
-    elif not link.startswith("https://"):
-        assert (ROOT / "docs" / link).is_file()
+def test_links_lead_somewhere() -> None:
+    headings = [h.lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", GUIDE, re.M)]
+    lost = []
+    for link in sorted(set(re.findall(r"\]\(([^)]+)\)", GUIDE))):
+        if link.startswith("#"):
+            leads = link[1:] in headings
+        else:
+            leads = link.startswith("https://") or (ROOT / "docs" / link).is_file()
+        lost += [] if leads else [link]
+    assert lost == []
 
 
 def test_the_afternoon_fits_and_its_cells_exist() -> None:

@@ -97,16 +97,12 @@ LESSONS = [
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_no_cell_output_or_exported_page_of_a_lesson_gives_an_answer_away(lesson: str) -> None:
+def test_nothing_of_a_lesson_gives_an_answer_away(lesson: str) -> None:
+    """No cell, output or exported page; what a saved question does not encode is as it would be
+    with another answer."""
     questions = {cell: widget.question for cell, widget in widgets(lesson).items()}
     assert len(questions) == 4
     assert leaks(stored(lesson), questions, exported(lesson)) == []
-
-
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_what_is_not_encoded_in_a_saved_question_is_the_same_with_another_answer(
-    lesson: str,
-) -> None:
     for widget in widgets(lesson).values():
         question = widget.question
         other = replace(question, key=key_of(question, wrong_answers(question)[0]))
@@ -132,28 +128,41 @@ def key_of(question: Question, answer: Any) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_no_page_has_a_sentence_that_is_shown_after_an_answer(page: str) -> None:
+def sentences_after_answers() -> list[tuple[str, str, str]]:
+    """Each sentence that is shown after an answer, with its lesson and cell."""
+    told = []
     for lesson in FIFTEEN_MINUTES:
         for cell, entry in json.loads((QUESTIONS / f"{lesson}.json").read_text("utf-8")).items():
             given = entry["given"] if entry["form"] in ("choose", "tick") else {}
             sentences = [*given.values(), *entry.get("wrong", {}).values(), entry.get("why", "")]
-            for one in filter(None, sentences):
-                assert not any(is_in(one, text) for text in words_of(page)), (lesson, cell, one)
+            told += [(lesson, cell, sentence) for sentence in sentences if sentence]
+    return told
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_no_page_has_a_hint_or_a_solution_of_its_repair(page: str) -> None:
+def repair_secrets(page: str) -> list[tuple[str, str]]:
+    """Hints, sentences and bodies of solutions of the repairs on a page, with their cells."""
+    told = []
     for cell in code_cells(stored(page)):
         _, decorator, given = decorated(cell.source)
         if decorator != "gradviz.repair" or not given:
             continue
         exercise = exercise_of_course(ast.literal_eval(given[0]))
-        bodies = [inspect.getsource(one).partition(":\n")[2] for one in exercise.solutions]
+        bodies = [inspect.getsource(program).partition(":\n")[2] for program in exercise.solutions]
         secrets = [*exercise.hints, exercise.why, *bodies]
         secrets += [wrong.sentence for wrong in exercise.wrong]
-        for one in filter(None, secrets):
-            assert not any(is_in(one, text) for text in words_of(page)), (cell.id, one)
+        told += [(cell.id, secret) for secret in secrets if secret]
+    return told
+
+
+def test_no_page_has_what_is_shown_after_an_answer_or_solves_its_repair(
+    subtests: pytest.Subtests,
+) -> None:
+    sentences = sentences_after_answers()
+    for page in PAGES:
+        with subtests.test(page):
+            secrets = [*sentences, *repair_secrets(page)]
+            words = words_of(page)
+            assert not [one for one in secrets if any(is_in(one[-1], text) for text in words)]
 
 
 @pytest.mark.exhaustive
@@ -170,19 +179,19 @@ def test_outputs_of_the_page_on_writing_questions_have_no_answers() -> None:
                 assert where == "source" or not [one for one in secrets if is_in(one, said)]
 
 
-@pytest.mark.parametrize(
-    ("text", "tells"),
-    [
+def test_a_key_of_one_word_tells_in_a_sentence_with_what_is_asked(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, tells in [
         ("Its value is `None`. Then `z.grad` was written.", False),
         ("After backward `z.grad` is `None`.", True),
         ("After backward `z.grad` is `None`, or it is [1, 1].", False),
         ("z.grad\nis None", True),
-    ],
-)
-def test_a_key_of_one_word_tells_in_a_sentence_with_what_is_asked(text: str, tells: bool) -> None:
-    form = Choose.of({"[1, 1]": "Kept.", "None": "Not kept."}, {})
-    question = Question("What is `z.grad`?", form, "None", Recording.empty())
-    assert told_in_passages(question, text) == (["None"] if tells else [])
+    ]:
+        with subtests.test(text=text, tells=tells):
+            form = Choose.of({"[1, 1]": "Kept.", "None": "Not kept."}, {})
+            question = Question("What is `z.grad`?", form, "None", Recording.empty())
+            assert told_in_passages(question, text) == (["None"] if tells else [])
 
 
 def test_a_return_that_computes_names_cases_and_a_plain_one_tells() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,7 +17,6 @@ ENTRIES = [pytest.param(entry, id=entry.cell.id) for entry in ledger()]
 SETUP = [cell for cell in code_cells(stored(LEDGER)) if cell.id.startswith("setup-")]
 
 
-@pytest.fixture
 def kernel() -> Kernel:
     """Where the first two cells were run, and nothing else."""
     made = Kernel()
@@ -25,13 +25,14 @@ def kernel() -> Kernel:
     return made
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_ids_of_statements_are_ids_and_no_cell_has_one_twice(page: str) -> None:
-    for cell in code_cells(stored(page)):
-        for key in ("claims", "refutes"):
-            ids = cell.metadata.get(key, [])
-            assert all(map(ID.fullmatch, ids)), (cell.id, ids)
-            assert len(set(ids)) == len(ids), (cell.id, ids)
+def test_ids_of_statements_are_ids_and_no_cell_has_one_twice(subtests: pytest.Subtests) -> None:
+    for page in PAGES:
+        with subtests.test(page):
+            for cell in code_cells(stored(page)):
+                for key in ("claims", "refutes"):
+                    ids = cell.metadata.get(key, [])
+                    assert all(map(ID.fullmatch, ids)), (cell.id, ids)
+                    assert len(set(ids)) == len(ids), (cell.id, ids)
 
 
 def test_the_ledger_has_seventy_statements_each_once() -> None:
@@ -51,22 +52,31 @@ def test_every_statement_that_a_lesson_or_page_refutes_is_false_in_the_ledger() 
     assert refuted == false
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_a_link_leads_to_where_the_statement_is_shown(entry: Entry) -> None:
-    there = {
-        claim
-        for page in entry.links
-        for cell in code_cells(stored(page))
-        for claim in cell.metadata.get("claims", ())
-    }
-    assert {claim for claim, _ in entry.verdicts} <= there
+@cache
+def claims_of(page: str) -> frozenset[str]:
+    """The statements that are shown on a page."""
+    cells = code_cells(stored(page))
+    return frozenset(claim for cell in cells for claim in cell.metadata.get("claims", ()))
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_a_cell_runs_alone_and_prints_what_is_stored(entry: Entry, kernel: Kernel) -> None:
-    kernel.run(entry.cell.id, entry.cell.source)
-    assert kernel.printed[entry.cell.id] == "".join(one.text for one in entry.cell.outputs)
-    assert kernel.printed[entry.cell.id]
+def test_a_cell_runs_alone_prints_what_is_stored_and_fails_if_torch_answers_otherwise(
+    entry: Entry,
+) -> None:
+    shown = {claim for page in entry.links for claim in claims_of(page)}
+    assert {claim for claim, _ in entry.verdicts} <= shown, entry.links
+    alone = kernel()
+    alone.run(entry.cell.id, entry.cell.source)
+    assert alone.printed[entry.cell.id] == "".join(output.text for output in entry.cell.outputs)
+    assert alone.printed[entry.cell.id]
+    counted = Otherwise(-1)
+    counted.visit(ast.parse(entry.cell.source))
+    assert counted.seen, "a cell that cannot fail"
+    contradicted = kernel()
+    for place in range(counted.seen):
+        tree = ast.fix_missing_locations(Otherwise(place).visit(ast.parse(entry.cell.source)))
+        with pytest.raises(AssertionError):
+            contradicted.run(entry.cell.id, ast.unparse(tree))
 
 
 OPPOSITES = (
@@ -115,17 +125,6 @@ class Otherwise(ast.NodeTransformer):
         if raises and self._is_here():
             node.body = [ast.Pass()]
         return node
-
-
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_a_cell_fails_if_torch_answers_otherwise(entry: Entry, kernel: Kernel) -> None:
-    counted = Otherwise(-1)
-    counted.visit(ast.parse(entry.cell.source))
-    assert counted.seen, "a cell that cannot fail"
-    for place in range(counted.seen):
-        tree = ast.fix_missing_locations(Otherwise(place).visit(ast.parse(entry.cell.source)))
-        with pytest.raises(AssertionError):
-            kernel.run(entry.cell.id, ast.unparse(tree))
 
 
 def test_the_contents_are_the_headings_in_their_order() -> None:

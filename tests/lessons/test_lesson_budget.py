@@ -25,7 +25,6 @@ from tests.lessons.lesson_budget import (
 )
 from tests.lessons.lesson_files import NOTEBOOKS, code_cells, stored
 
-every_lesson = pytest.mark.parametrize("lesson", FIFTEEN_MINUTES)
 WRITTEN = """\
 # %% title [markdown]
 # # 1. Title of four
@@ -101,22 +100,19 @@ def test_minutes_are_those_of_the_formula() -> None:
     assert budget.too_much() == []
 
 
-@pytest.mark.parametrize(
-    ("budget", "said"),
-    [
-        (Budget(26, 1, 1, 0, 3, 1, 1, 4, 3), ["cells: 26, at most 25"]),
-        (Budget(9, 451, 1, 0, 3, 1, 1, 4, 3), ["words: 451, at most 450"]),
-        (Budget(9, 1, 51, 0, 3, 1, 1, 4, 3), ["lines: 51, at most 50"]),
-        (Budget(9, 1, 1, 3, 3, 1, 1, 4, 3), ["players: 3, at most 2"]),
-        (Budget(9, 1, 1, 0, 4, 1, 1, 4, 3), ["predictions: 4, exactly 3"]),
-        (Budget(9, 1, 1, 0, 3, 0, 1, 4, 3), ["bets: 0, exactly 1"]),
-        (Budget(9, 1, 1, 0, 3, 1, 0, 4, 3), ["repairs: 0, exactly 1"]),
-        (Budget(9, 1, 1, 0, 3, 1, 1, 5, 3), ["first picture: cell 5, at most 4"]),
-        (Budget(9, 1, 1, 0, 3, 1, 1, 0, 3), ["first picture: cell 0, at most 4"]),
-    ],
-)
-def test_what_is_too_much_is_named(budget: Budget, said: list[str]) -> None:
-    assert budget.too_much() == said
+def test_what_is_too_much_is_named() -> None:
+    assert Budget(26, 451, 51, 3, 4, 0, 0, 5, 3).too_much() == [
+        "cells: 26, at most 25",
+        "words: 451, at most 450",
+        "lines: 51, at most 50",
+        "players: 3, at most 2",
+        "predictions: 4, exactly 3",
+        "bets: 0, exactly 1",
+        "repairs: 0, exactly 1",
+        "first picture: cell 5, at most 4",
+    ]
+    without_picture = Budget(9, 1, 1, 0, 3, 1, 1, 0, 3)
+    assert without_picture.too_much() == ["first picture: cell 0, at most 4"]
 
 
 def test_more_than_fifteen_minutes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,95 +144,65 @@ def drawing(**options: Any) -> str:
     return str(data["image/svg+xml"])
 
 
-@pytest.mark.parametrize("part", MARKS)
-def test_a_mark_is_seen_in_a_drawing_unless_it_is_hidden(part: str) -> None:
-    first, _ = MARKS[part]
-    told = f"{part}, from lesson {first}"
-    assert told in marks_too_early(drawing(), first - 1)
-    assert told not in marks_too_early(drawing(), first)
-    assert told not in marks_too_early(drawing(hide=[part]), first - 1)
+def test_a_mark_is_seen_in_a_drawing_unless_it_is_hidden(subtests: pytest.Subtests) -> None:
+    for part in MARKS:
+        with subtests.test(part=part):
+            first, _ = MARKS[part]
+            told = f"{part}, from lesson {first}"
+            assert told in marks_too_early(drawing(), first - 1)
+            assert told not in marks_too_early(drawing(), first)
+            assert told not in marks_too_early(drawing(hide=[part]), first - 1)
 
 
-@every_lesson
-def test_a_lesson_takes_fifteen_minutes(lesson: str) -> None:
-    assert of_source(build.SOURCE / f"{lesson}.py").too_much() == []
+@pytest.mark.parametrize("lesson", FIFTEEN_MINUTES)
+def test_a_lesson_keeps_to_fifteen_minutes_and_to_what_was_introduced(lesson: str) -> None:
+    source = build.SOURCE / f"{lesson}.py"
+    budget = of_source(source)
+    assert budget.too_much() == []
+    assert of_notebook(NOTEBOOKS / f"{lesson}.ipynb") == budget
+    assert budget.first_question >= 3
+    notebook = stored(lesson)
+    assert parts_out_of_order(cell.id for cell in notebook.cells) == []
+    assert_first_and_last_cells(notebook)
+    assert_outputs_have_nothing_of_later_lessons(notebook, int(lesson[:2]))
+    assert_players_have_no_mark_of_later_lessons(lesson, source.read_text("utf-8"))
+    assert "Torch's answer" not in source.read_text("utf-8")
+    assert lesson in lesson_budget.MAY_NAME_A_DEVICE or "device" not in source.read_text("utf-8")
 
 
-@every_lesson
-def test_the_notebook_of_a_lesson_is_as_long_as_its_source(lesson: str) -> None:
-    assert of_notebook(NOTEBOOKS / f"{lesson}.ipynb") == of_source(build.SOURCE / f"{lesson}.py")
-
-
-@every_lesson
-def test_the_parts_of_a_lesson_are_in_their_order(lesson: str) -> None:
-    assert parts_out_of_order(cell.id for cell in stored(lesson).cells) == []
-
-
-@every_lesson
-def test_a_lesson_begins_with_a_riddle_and_not_with_a_question(lesson: str) -> None:
-    first = stored(lesson).cells[0].source
+def assert_first_and_last_cells(notebook: Any) -> None:
+    """A riddle first; last two sentences and one thing to try."""
+    first = notebook.cells[0].source
     assert "?" in first or "riddle" in first.lower()
-    assert of_source(build.SOURCE / f"{lesson}.py").first_question >= 3
-
-
-@every_lesson
-def test_a_lesson_ends_with_two_sentences_and_one_thing_to_try(lesson: str) -> None:
-    remember, attempt = stored(lesson).cells[-2:]
+    remember, attempt = notebook.cells[-2:]
     assert remember.source.startswith("## Remember\n")
     sentences = re.findall(r"[.!?](?=\s|$)", re.sub("`[^`]*`", "x", remember.source))
     assert len(sentences) == 2, remember.source
     assert attempt.source.startswith("## Try it in your own code\n")
 
 
-@every_lesson
-def test_no_mark_is_drawn_before_the_lesson_that_introduces_it(lesson: str) -> None:
-    drawn = 0
-    for cell in code_cells(stored(lesson)):
-        for output in cell.outputs:
-            if svg := output.get("data", {}).get("image/svg+xml"):
-                drawn += 1
-                assert marks_too_early(svg, int(lesson[:2])) == [], cell.id
+def assert_outputs_have_nothing_of_later_lessons(notebook: Any, number: int) -> None:
+    """No mark in a drawing, and no caption of a changed version."""
+    outputs = [(cell.id, output) for cell in code_cells(notebook) for output in cell.outputs]
+    data = [(cell, output.get("data", {})) for cell, output in outputs]
+    drawn = [(cell, kinds["image/svg+xml"]) for cell, kinds in data if kinds.get("image/svg+xml")]
     assert drawn
-
-
-@every_lesson
-def test_no_caption_tells_of_a_changed_version_before_lesson_ten(lesson: str) -> None:
-    outlines = [
-        output.get("data", {}).get("text/plain", "")
-        for cell in code_cells(stored(lesson))
-        for output in cell.outputs
-    ]
+    for cell, svg in drawn:
+        assert marks_too_early(svg, number) == [], cell
+    outlines = [kinds.get("text/plain", "") for _, kinds in data]
     recorded = [outline for outline in outlines if outline.startswith("recording of")]
     # The player comes with the third lesson.
-    assert recorded or int(lesson[:2]) < 3
+    assert recorded or number < 3
     for outline in recorded:
-        assert versions_too_early(outline, int(lesson[:2])) == []
+        assert versions_too_early(outline, number) == []
 
 
-@every_lesson
-def test_no_player_of_a_question_has_a_mark_before_the_lesson_that_introduces_it(
-    lesson: str,
-) -> None:
-    later = marks_of_later_lessons(lesson)
+def assert_players_have_no_mark_of_later_lessons(lesson: str, source: str) -> None:
+    """Neither that of a question nor that of the repair."""
+    later = {part for part, (introduced, _) in MARKS.items() if introduced > int(lesson[:2])}
     questions = json.loads((QUESTIONS / f"{lesson}.json").read_text("utf-8"))
     assert questions
-    for name, one in questions.items():
-        assert later <= set(one.get("player_hide", ())), name
-
-
-@every_lesson
-def test_no_player_of_a_repair_has_a_mark_before_the_lesson_that_introduces_it(lesson: str) -> None:
-    source = (build.SOURCE / f"{lesson}.py").read_text(encoding="utf-8")
+    for name, question in questions.items():
+        assert later <= set(question.get("player_hide", ())), name
     (name,) = re.findall(r'^@gradviz\.repair\("(.+)"\)$', source, re.MULTILINE)
-    assert marks_of_later_lessons(lesson) <= set(exercise_of_course(name).player_hide)
-
-
-def marks_of_later_lessons(lesson: str) -> set[str]:
-    return {part for part, (introduced, _) in MARKS.items() if introduced > int(lesson[:2])}
-
-
-@every_lesson
-def test_a_lesson_has_no_scaffolding(lesson: str) -> None:
-    source = (build.SOURCE / f"{lesson}.py").read_text(encoding="utf-8")
-    assert "Torch's answer" not in source
-    assert lesson in lesson_budget.MAY_NAME_A_DEVICE or "device" not in source
+    assert later <= set(exercise_of_course(name).player_hide)

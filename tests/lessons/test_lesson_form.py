@@ -14,12 +14,27 @@ OF_ONE_RUN = re.compile(r"ipykernel_\d+|/tmp/|/home/|/root/|cuda|\bpid\b", re.IG
 
 
 @pytest.mark.parametrize("lesson", PAGES)
-def test_notebook_is_the_one_of_its_source(lesson: str) -> None:
+def test_notebook_is_the_one_of_its_source_and_has_the_form_of_all(lesson: str) -> None:
+    notebook = stored(lesson)
+    assert_is_of_its_source(lesson, notebook)
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    assert counts == list(range(1, len(counts) + 1)), "run in order"
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.language_info == {"name": "python"}
+    for cell in code_cells(notebook):
+        assert set(cell.metadata) <= {"claims", "refutes", "tags", "jupyter", "slideshow"}
+        if "hide-input" not in cell.metadata.get("tags", ()):
+            assert len(cell.source.splitlines()) <= 20, cell.id
+        assert_outputs_are_of_any_run_and_can_be_read(cell)
+    assert_headings_and_links(lesson, notebook)
+
+
+def assert_is_of_its_source(lesson: str, notebook: Any) -> None:
     source = build.SOURCE / f"{lesson}.py"
     written = build.read(source)
     if lesson not in BESIDE and editions.has_questions(written):
         written, _, _ = editions.split(written, lesson)
-    there = stored(lesson).cells
+    there = notebook.cells
     for mine, cell in zip(written.cells, there, strict=True):
         if cell.cell_type == "code":
             mine.outputs = cell.outputs  # a picture begins a slide
@@ -28,65 +43,29 @@ def test_notebook_is_the_one_of_its_source(lesson: str) -> None:
     assert [(c.id, c.cell_type, c.source, c.metadata) for c in there] == expected
 
 
-def test_there_is_no_notebook_without_a_source() -> None:
-    there = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("howto/*.ipynb")]
-    names = (path.relative_to(NOTEBOOKS).with_suffix("").as_posix() for path in there)
-    assert sorted(names) == sorted(PAGES)
+def assert_outputs_are_of_any_run_and_can_be_read(cell: Any) -> None:
+    """Nothing in them is of one run or one machine, and none needs a widget."""
+    for output in cell.outputs:
+        assert output.get("name") != "stderr", cell.id
+        assert not any("widget" in kind for kind in output.get("data", {})), cell.id
+        if output.output_type == "execute_result":
+            text = output.data["text/plain"]
+            assert "children=(" not in text, cell.id
+            assert not text.startswith("<"), cell.id
+    for text in texts(cell):
+        assert not ADDRESS.search(text), cell.id
+        if "base64" not in text:
+            assert not OF_ONE_RUN.search(text), cell.id
 
 
-@pytest.mark.parametrize("lesson", PAGES)
-def test_every_code_cell_was_run_in_order(lesson: str) -> None:
-    counts = [cell.execution_count for cell in code_cells(stored(lesson))]
-    assert counts == list(range(1, len(counts) + 1))
-
-
-@pytest.mark.parametrize("lesson", PAGES)
-def test_notebook_holds_no_widget_and_little_metadata(lesson: str) -> None:
-    notebook = stored(lesson)
-    assert set(notebook.metadata) == {"kernelspec", "language_info"}
-    assert notebook.metadata.language_info == {"name": "python"}
-    for cell in code_cells(notebook):
-        assert set(cell.metadata) <= {"claims", "refutes", "tags", "jupyter", "slideshow"}
-        for output in cell.outputs:
-            assert not any("widget" in kind for kind in output.get("data", {})), cell.id
-
-
-@pytest.mark.parametrize("lesson", PAGES)
-def test_outputs_hold_nothing_of_one_run_or_machine(lesson: str) -> None:
-    for cell in code_cells(stored(lesson)):
-        assert all(output.get("name") != "stderr" for output in cell.outputs), cell.id
-        for text in texts(cell):
-            assert not ADDRESS.search(text), cell.id
-            if "base64" not in text:
-                assert not OF_ONE_RUN.search(text), cell.id
-
-
-@pytest.mark.parametrize("lesson", PAGES)
-def test_every_output_can_be_read_without_widgets(lesson: str) -> None:
-    for cell in code_cells(stored(lesson)):
-        for output in cell.outputs:
-            if output.output_type == "execute_result":
-                text = output.data["text/plain"]
-                assert "children=(" not in text, cell.id
-                assert not text.startswith("<"), cell.id
-
-
-@pytest.mark.parametrize("lesson", PAGES)
-def test_lesson_has_one_title_and_headings_in_order(lesson: str) -> None:
-    lines = [
-        line
-        for cell in stored(lesson).cells
-        if cell.cell_type == "markdown"
-        for line in re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL).splitlines()
-    ]
-    levels = [len(line) - len(line.lstrip("#")) for line in lines if line.startswith("#")]
+def assert_headings_and_links(lesson: str, notebook: Any) -> None:
+    """One title at the top, headings of one level below, and links that lead somewhere."""
+    assert notebook.cells[0].cell_type == "markdown"
+    text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    levels = [len(line) - len(line.lstrip("#")) for line in prose.splitlines() if line[:1] == "#"]
     assert levels[0] == 1
     assert set(levels[1:]) == {2}
-
-
-@pytest.mark.parametrize("lesson", PAGES)
-def test_links_between_lessons_lead_somewhere(lesson: str) -> None:
-    text = "\n".join(c.source for c in stored(lesson).cells if c.cell_type == "markdown")
     # Jupyter names a heading by its words, with dashes between them.
     headings = {line.replace(" ", "-") for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
     for target in re.findall(r"\]\(([^)]+)\)", text):
@@ -96,21 +75,18 @@ def test_links_between_lessons_lead_somewhere(lesson: str) -> None:
             assert ((NOTEBOOKS / lesson).parent / target).is_file(), target
 
 
+def test_there_is_no_notebook_without_a_source() -> None:
+    there = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("howto/*.ipynb")]
+    names = (path.relative_to(NOTEBOOKS).with_suffix("").as_posix() for path in there)
+    assert sorted(names) == sorted(PAGES)
+
+
 def test_the_start_page_names_every_lesson_by_its_title_in_order() -> None:
     (cell,) = (cell for cell in stored("00-start").cells if cell.id == "which")
     listed = re.findall(r"^ +\[(.+)\]\((.+)\.ipynb\)$", cell.source, re.MULTILINE)
     assert [lesson for _, lesson in listed] == LESSONS[1:]
     for title, lesson in listed:
         assert stored(lesson).cells[0].source.startswith(f"# {title}"), lesson
-
-
-@pytest.mark.parametrize("lesson", PAGES)
-def test_code_cells_are_short_and_have_text_before_the_first_of_a_row(lesson: str) -> None:
-    cells = stored(lesson).cells
-    assert cells[0].cell_type == "markdown"
-    for cell in code_cells(stored(lesson)):
-        if "hide-input" not in cell.metadata.get("tags", ()):
-            assert len(cell.source.splitlines()) <= 20, cell.id
 
 
 def test_built_cell_ids_must_be_new_and_speaking(tmp_path: Any) -> None:

@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -50,48 +49,38 @@ class Shown:
         return look.get("step"), list(look.get("stops") or ())
 
 
-@pytest.fixture(scope="module", params=RECORDED)
-def lesson(request: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Shown]:
-    """The recorded cells of a lesson, which has been run once."""
-    cells = code_cells(stored(request.param))
-    with lesson_shell(tmp_path_factory.mktemp("ipython")) as shell:
-        ran = [Shown(cell.id, cell.source, shell.run(cell.source)) for cell in cells]
-    return [cell for cell in ran if SHOWS.search(cell.source)]
-
-
-def test_every_recorded_cell_shows_one_recording_and_complains_of_nothing(
-    lesson: list[Shown],
+@pytest.mark.parametrize("lesson", RECORDED)
+def test_every_recorded_cell_shows_one_recording_as_it_asks_and_is_a_small_page(
+    lesson: str, tmp_path: Path
 ) -> None:
-    assert lesson
-    for cell in lesson:
+    cells = code_cells(stored(lesson))
+    with lesson_shell(tmp_path) as shell:
+        ran = [Shown(cell.id, cell.source, shell.run(cell.source)) for cell in cells]
+    recorded = [cell for cell in ran if SHOWS.search(cell.source)]
+    assert recorded
+    for cell in recorded:
         assert cell.ran.complaints == "", cell.name
         assert len(cell.player.recording) > 1, cell.name
+        assert_opens_on_what_it_names(cell)
+        assert_is_small_and_needs_no_network(cell, tmp_path / f"{cell.name}.html")
 
 
-def test_it_opens_on_the_step_that_the_cell_names(lesson: list[Shown]) -> None:
-    for cell in lesson:
-        recording, (step, stops) = cell.player.recording, cell.asked
-        if step is None:
-            step = "error" if recording.at_error else 1
-        assert cell.player.step == recording[step].number, cell.name
-        assert cell.player.wire["stops"] == [recording[stop].index for stop in stops], cell.name
+def assert_opens_on_what_it_names(cell: Shown) -> None:
+    """On a step that is seen without sub-steps."""
+    recording, (step, stops) = cell.player.recording, cell.asked
+    if step is None:
+        step = "error" if recording.at_error else 1
+    assert cell.player.step == recording[step].number, cell.name
+    assert cell.player.wire["stops"] == [recording[stop].index for stop in stops], cell.name
+    for seen in (cell.player.step, *stops):
+        assert isinstance(recording[seen].number, int), (cell.name, seen)
 
 
-def test_it_opens_on_a_step_that_is_seen_without_sub_steps(lesson: list[Shown]) -> None:
-    for cell in lesson:
-        for step in (cell.player.step, *cell.asked[1]):
-            assert isinstance(cell.player.recording[step].number, int), (cell.name, step)
-
-
-def test_saved_as_a_page_it_is_small_and_needs_no_network(
-    lesson: list[Shown], tmp_path: Path
-) -> None:
-    for cell in lesson:
-        file = tmp_path / f"{cell.name}.html"
-        cell.player.save(file)
-        assert file.stat().st_size <= LIMIT, cell.name
-        page = file.read_text("utf-8")
-        # What is compressed in the page, and what Python and the widget wrote, as they are.
-        everything = page + json.dumps(cell.player.wire)
-        assert set(ADDRESS.findall(everything)) <= {"http://www.w3.org"}, cell.name
-        assert not FETCHED.search(PROGRAM.sub("", page)), cell.name
+def assert_is_small_and_needs_no_network(cell: Shown, file: Path) -> None:
+    cell.player.save(file)
+    assert file.stat().st_size <= LIMIT, cell.name
+    page = file.read_text("utf-8")
+    # What is compressed in the page, and what Python and the widget wrote, as they are.
+    everything = page + json.dumps(cell.player.wire)
+    assert set(ADDRESS.findall(everything)) <= {"http://www.w3.org"}, cell.name
+    assert not FETCHED.search(PROGRAM.sub("", page)), cell.name

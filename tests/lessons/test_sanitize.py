@@ -18,9 +18,8 @@ def sanitized(text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    ("on_cuda", "on_cpu"),
-    [
+def test_outputs_of_cuda_and_cpu_are_compared_as_equal(subtests: pytest.Subtests) -> None:
+    for on_cuda, on_cpu in [
         ("tensor(3., device='cuda:0')", "tensor(3.)"),
         (
             "tensor([[1., 2.],\n        [3., 4.]], device='cuda:0', requires_grad=True)",
@@ -34,10 +33,9 @@ def sanitized(text: str) -> str:
             "autograd graph of loss: 3 nodes, 1 leaf; on cuda:0\nn0 SumBackward0",
             "autograd graph of loss: 3 nodes, 1 leaf; on cpu\nn0 SumBackward0",
         ),
-    ],
-)
-def test_outputs_of_cuda_and_cpu_are_compared_as_equal(on_cuda: str, on_cpu: str) -> None:
-    assert sanitized(on_cuda) == sanitized(on_cpu)
+    ]:
+        with subtests.test(on_cuda=on_cuda, on_cpu=on_cpu):
+            assert sanitized(on_cuda) == sanitized(on_cpu)
 
 
 def test_addresses_and_process_paths_are_ignored() -> None:
@@ -46,17 +44,15 @@ def test_addresses_and_process_paths_are_ignored() -> None:
     assert sanitized(first) == sanitized(second)
 
 
-@pytest.mark.parametrize(
-    ("stored_text", "fresh_text"),
-    [
+def test_facts_are_not_ignored(subtests: pytest.Subtests) -> None:
+    for stored_text, fresh_text in [
         ("saved self = w: held (2,) v0", "saved self = w: held (2,) v1"),
         ("tensor(1., requires_grad=True)", "tensor(1.)"),
         ("t0 w on cpu", "t0 w on cuda:0"),
         ("grad_fn=<AddBackward0>", "grad_fn=<MulBackward0>"),
-    ],
-)
-def test_facts_are_not_ignored(stored_text: str, fresh_text: str) -> None:
-    assert sanitized(stored_text) != sanitized(fresh_text)
+    ]:
+        with subtests.test(stored_text=stored_text, fresh_text=fresh_text):
+            assert sanitized(stored_text) != sanitized(fresh_text)
 
 
 def test_the_check_and_the_digest_read_the_rules_as_nbval_does() -> None:
@@ -77,9 +73,10 @@ def test_no_rule_is_switched_off_by_a_stripped_blank() -> None:
     assert "\r" not in text
 
 
-@pytest.mark.parametrize("lesson", PAGES)
-def test_rules_leave_the_pictures_alone(lesson: str) -> None:
-    for cell in code_cells(stored(lesson)):
-        for text in texts(cell):
-            if text.startswith("<svg"):
-                assert sanitized(text) == text
+def test_rules_leave_the_pictures_alone(subtests: pytest.Subtests) -> None:
+    for page in PAGES:
+        with subtests.test(page):
+            for cell in code_cells(stored(page)):
+                for text in texts(cell):
+                    if text.startswith("<svg"):
+                        assert sanitized(text) == text

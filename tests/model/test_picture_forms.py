@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,22 +8,33 @@ import pytest
 from gradviz.model import OptionError
 from gradviz.model.forms.click import Click
 from gradviz.model.forms.edges import Edges
-from tests.each import each
+from tests.view.documents import as_text
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "question"
+LABELS = ("MulBackward0", "a", "b")
+EDGES = ("MulBackward0 -> a", "MulBackward0 -> b")
+KEY = {"MulBackward0 -> a": 3.0, "MulBackward0 -> b": 2.0}
+CASES: list[tuple[Click | Edges, Any, Any]] = [
+    (Click(labels=LABELS, many=True), ["a"], ["a"]),
+    (Click(labels=LABELS, many=True), ["a"], ["b"]),
+    (Click(labels=LABELS, many=True), ["a", "b"], ["b", "a"]),
+    (Click(labels=LABELS, many=True), ["a", "b"], ["a"]),
+    (Click(labels=LABELS, many=True), ["a"], ["b", "a", "MulBackward0"]),
+    (Edges(labels=EDGES), KEY, {"MulBackward0 -> a": "3", "MulBackward0 -> b": "2.0"}),
+    (Edges(labels=EDGES), KEY, {"MulBackward0 -> a": "2", "MulBackward0 -> b": "2"}),
+]
 
 
-def cases(name: str) -> Any:
-    return json.loads((GOLDEN / name).read_text("utf-8"))
-
-
-@each("case", cases("pictured.json"))
-def test_answers_in_a_picture_are_judged(case: Any) -> None:
-    made = Click(labels=tuple(case["labels"]), many=True)
-    form = made if case["kind"] == "click" else Edges(labels=tuple(case["labels"]))
-    assert form.is_answered(case["answer"])
-    verdict = form.judge(case["key"], case["answer"])
-    assert (verdict.is_right, list(verdict.wrong)) == (case["right"], case["wrong"])
+def test_the_browser_judges_answers_in_a_picture_by_the_same_cases(
+    check_golden: Callable[[str, str], None],
+) -> None:
+    judged = []
+    for form, key, answer in CASES:
+        assert form.is_answered(answer), answer
+        verdict = form.judge(key, answer)
+        told = {"right": verdict.is_right, "wrong": list(verdict.wrong)}
+        asked = {"kind": form.kind, "labels": list(form.labels), "key": key, "answer": answer}
+        judged.append({**asked, **told})
+    check_golden("question/pictured.json", as_text(judged))
 
 
 def test_what_is_not_complete_is_no_answer() -> None:
@@ -48,13 +58,13 @@ def test_the_digest_text_does_not_depend_on_the_last_bits_or_the_order() -> None
     assert form.key_lines({"x -> a": [1.0, "nan", 1 / 3]}) == ["x -> a: [1, nan, 0.333333]"]
 
 
-@each("given", ["leaf", True, ["node"], ""])
+@pytest.mark.parametrize("given", ["leaf", True, ["node"], ""])
 def test_what_can_be_clicked_is_one_of_four_words(given: Any) -> None:
     with pytest.raises(OptionError, match="'node', 'nodes', 'tensor', 'tensors'"):
         Click.of(given, {})
 
 
-@each("given", [(), 3, [3], ""])
+@pytest.mark.parametrize("given", [(), 3, [3], ""])
 def test_edges_are_named(given: Any) -> None:
     with pytest.raises(OptionError, match="MulBackward0 -> a"):
         Edges.of(given, {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +23,7 @@ from gradviz.model.forms.typed import Typed
 from gradviz.model.question import Question
 from gradviz.model.recording import Recording
 from tests.each import each
+from tests.view.documents import as_text
 
 THREE = {"one": "1", "two": "2", "three": "3"}
 FLAGS = {
@@ -100,8 +100,7 @@ def test_the_browser_judges_by_the_same_cases(check_golden: Callable[[str, str],
             )
     # Those of forms in a picture are in pictured.json.
     assert {one["form"]["kind"] for one in judged} == set(FORMS) - {"click", "edges"}
-    lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in judged)
-    check_golden("question/judged.json", f"[\n{lines}\n]\n")
+    check_golden("question/judged.json", as_text(judged))
 
 
 def test_text_that_is_no_value_is_no_answer(check_golden: Callable[[str, str], None]) -> None:
@@ -109,7 +108,7 @@ def test_text_that_is_no_value_is_no_answer(check_golden: Callable[[str, str], N
              "tensor(", "--1", "True", "(1]", "1/", "None None", "6,,"]  # fmt: skip
     form = Typed.of("x", {})
     assert [text for text in texts if form.is_answered(text)] == []
-    check_golden("question/unread.json", json.dumps(texts) + "\n")
+    check_golden("question/unread.json", as_text(texts))
 
 
 numbers = st.floats(width=32).map(plain_number)

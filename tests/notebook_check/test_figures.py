@@ -201,7 +201,7 @@ def test_a_block_that_does_not_run_to_its_end_is_named(
 
 
 def test_code_that_does_not_end_is_ended(tmp_path: Path) -> None:
-    path = page(tmp_path, "```python\nimport time; time.sleep(60)\n```\n")
+    path = page(tmp_path, "```python\nimport threading; threading.Event().wait()\n```\n")
     assert "has not ended after 0.5 seconds: --timeout" in check_figures(path, 0.5).problem
 
 

@@ -11,31 +11,29 @@ from gradviz.notebook_check.results import CheckError
 from tests.notebook_check.notebooks import cell, write
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_no_notebook_is_refused_with_the_reason(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for content, message in [
         (b"", "is not a Jupyter notebook: it is empty"),
         (b"{'a'", "it is no JSON"),
-        (b'<<<<<<< HEAD\n{}', "marks of a merge conflict"),
+        (b"<<<<<<< HEAD\n{}", "marks of a merge conflict"),
         (b"[]", "it has no field nbformat"),
         (b'{"worksheets": []}', "it has no field nbformat"),
         (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{}]}', "of format 4"),
         (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "of format 4"),
         (b'{"nbformat": "x", "cells": []}', "of format 4"),
         (b"\xff\xfe", "it is no text in UTF-8"),
-    ],
-)  # fmt: skip
-def test_what_is_no_notebook_is_refused_with_the_reason(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    path = tmp_path / "a b.ipynb"
-    path.write_bytes(content)
-    with pytest.raises(CheckError) as refused:
-        read(path)
-    assert str(path) in str(refused.value)
-    assert message in str(refused.value)
-    result = check_notebook(path)
-    assert (result.status, result.problem) == (2, str(refused.value))
+    ]:
+        with subtests.test(content=content, message=message):
+            path = tmp_path / "a b.ipynb"
+            path.write_bytes(content)
+            with pytest.raises(CheckError) as refused:
+                read(path)
+            assert str(path) in str(refused.value)
+            assert message in str(refused.value)
+            result = check_notebook(path)
+            assert (result.status, result.problem) == (2, str(refused.value))
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:

@@ -49,24 +49,28 @@ def test_long_code_gets_a_slide_of_its_own() -> None:
     assert types(("text", "Words."), ("code", "x = 1\n" * 17)) == ["subslide", "subslide"]
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_every_cell_of_a_lesson_is_on_one_slide_or_only_sets_up(lesson: str) -> None:
-    cells = stored(lesson).cells
-    kinds = [cell.metadata["slideshow"]["slide_type"] for cell in cells]
-    shown = [cell.id for slide in slides(cells, kinds) for cell in slide]
-    left_out = [cell for cell, kind in zip(cells, kinds, strict=True) if kind == "skip"]
-    assert sorted([*shown, *(cell.id for cell in left_out)]) == sorted(cell.id for cell in cells)
-    for cell in left_out:
-        assert all(re.match("import |from |%|$", line) for line in cell.source.splitlines())
-        assert not cell.outputs
+def test_slides_of_lessons_have_every_cell_once_one_picture_or_question_and_few_words(
+    subtests: pytest.Subtests,
+) -> None:
+    for lesson in LESSONS:
+        with subtests.test(lesson):
+            cells = stored(lesson).cells
+            kinds = [cell.metadata["slideshow"]["slide_type"] for cell in cells]
+            cut = slides(cells, kinds)
+            shown = [cell.id for slide in cut for cell in slide]
+            left_out = [cell for cell, kind in zip(cells, kinds, strict=True) if kind == "skip"]
+            placed = [*shown, *(cell.id for cell in left_out)]
+            assert sorted(placed) == sorted(cell.id for cell in cells)
+            for cell in left_out:
+                lines = cell.source.splitlines()
+                assert all(re.match("import |from |%|$", line) for line in lines)
+                assert not cell.outputs
+            for slide in cut if lesson != LESSONS[0] else ():
+                assert_one_picture_or_question_and_few_words(slide)
 
 
-@pytest.mark.parametrize("lesson", LESSONS[1:])
-def test_a_slide_of_a_lesson_has_one_picture_or_question_and_few_words(lesson: str) -> None:
-    cells = stored(lesson).cells
-    kinds = [cell.metadata["slideshow"]["slide_type"] for cell in cells]
-    for slide in slides(cells, kinds):
-        rich = [cell.id for cell in slide if any("data" in one for one in cell.get("outputs", ()))]
-        words = sum(len(cell.source.split()) for cell in slide if cell.cell_type == "markdown")
-        assert len(rich) <= 1, rich
-        assert words <= MOST_WORDS, [cell.id for cell in slide]
+def assert_one_picture_or_question_and_few_words(slide: Any) -> None:
+    rich = [cell.id for cell in slide if any("data" in out for out in cell.get("outputs", ()))]
+    words = sum(len(cell.source.split()) for cell in slide if cell.cell_type == "markdown")
+    assert len(rich) <= 1, rich
+    assert words <= MOST_WORDS, [cell.id for cell in slide]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from gradviz.teach.parts import Number
 from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
 from gradviz.view.text import clean, shorten
+from tests.view.documents import as_text
 from tests.view.graphs import HOSTILE
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -295,7 +295,7 @@ def test_the_document_is_the_stored_one(check_golden: Callable[[str, str], None]
     explorer = explore(stored, w=torch.ones(2, 2, requires_grad=True), x=2.0)
     explorer.controls["x"].parts[0].value = 3.0
     exploration = {**explorer.wire["exploration"], "code": "the source text"}
-    check_golden("exploration.json", json.dumps(exploration, indent=1, ensure_ascii=False) + "\n")
+    check_golden("exploration.json", as_text(exploration))
 
 
 def test_every_control_has_a_label(explorer: Explorer) -> None:
@@ -311,15 +311,19 @@ def test_every_control_has_a_label(explorer: Explorer) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "span", "step"),
-    [(2.0, 5, 0.1), (0.1, 0.5, 0.01), (-3.0, 10, 0.2), (0.0, 5, 0.1), (1234.5, 5000, 100)],
-)
-def test_a_slider_reaches_round_numbers_on_both_sides(value: float, span: Any, step: Any) -> None:
-    slider = slider_of(explore(lambda a: a * 2, a=value))
-    assert (slider.min, slider.max) == (-span, span)
-    assert slider.step == pytest.approx(step)
-    assert slider.value == value
+def test_a_slider_reaches_round_numbers_on_both_sides(subtests: pytest.Subtests) -> None:
+    for value, span, step in [
+        (2.0, 5, 0.1),
+        (0.1, 0.5, 0.01),
+        (-3.0, 10, 0.2),
+        (0.0, 5, 0.1),
+        (1234.5, 5000, 100),
+    ]:
+        with subtests.test(value=value, span=span):
+            slider = slider_of(explore(lambda a: a * 2, a=value))
+            assert (slider.min, slider.max) == (-span, span)
+            assert slider.step == pytest.approx(step)
+            assert slider.value == value
 
 
 def slider_of(explorer: Explorer) -> Any:
@@ -551,21 +555,22 @@ def test_the_state_that_is_saved_has_the_last_run(explorer: Explorer) -> None:
     assert (part["value"], part["first"]) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_what_cannot_be_explored_is_an_error_that_says_what_to_type(
+    subtests: pytest.Subtests,
+) -> None:
+    refused: list[tuple[Callable[[], Any], str]] = [
         (lambda: explore(cast("Any", 3)), "needs a function, and this is a int"),
         (lambda: explore(program, a=1.0), "needs a first value for 'b'"),
         (lambda: explore(program, a=1.0, b=1.0, c=1.0), "has no parameter of that name; it has a"),
         (lambda: explore(torch.mul, a=1.0), "the parameters of mul are not known"),
         (lambda: explore(lambda a: a, a=()), "must be several options"),
-    ],
-)
-def test_what_cannot_be_explored_is_an_error_that_says_what_to_type(
-    call: Any, message: str
-) -> None:
-    with pytest.raises(gradviz.OptionError, match=re.escape(message)):
-        call()
+    ]
+    for call, message in refused:
+        with (
+            subtests.test(call=call, message=message),
+            pytest.raises(gradviz.OptionError, match=re.escape(message)),
+        ):
+            call()
 
 
 def test_an_interrupt_is_not_swallowed() -> None:
@@ -592,15 +597,17 @@ def test_many_changes_are_counted() -> None:
     assert str(explorer).endswith("more changes")
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, "\u2066f\u2068"], ids=range(len(HOSTILE) + 1))
-def test_the_title_is_clean_however_the_function_is_called(name: str) -> None:
-    def function(a: torch.Tensor) -> torch.Tensor:
-        return a * a
+def test_the_title_is_clean_however_the_function_is_called(subtests: pytest.Subtests) -> None:
+    for name in [*HOSTILE, "\u2066f\u2068"]:
+        with subtests.test(name=name):
 
-    function.__name__ = name
-    widget = explore(function, a=2.0)
-    title = str(widget).split("\n")[0]
-    assert title == f"{shorten(clean(name), 120)}(a)"
-    assert len(title) < 150
-    assert widget.wire["exploration"]["title"] == title
-    assert f"<b>{escape(title)}</b>" in bundle_of(widget)["text/html"]
+            def function(a: torch.Tensor) -> torch.Tensor:
+                return a * a
+
+            function.__name__ = name
+            widget = explore(function, a=2.0)
+            title = str(widget).split("\n")[0]
+            assert title == f"{shorten(clean(name), 120)}(a)"
+            assert len(title) < 150
+            assert widget.wire["exploration"]["title"] == title
+            assert f"<b>{escape(title)}</b>" in bundle_of(widget)["text/html"]

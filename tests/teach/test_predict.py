@@ -48,31 +48,33 @@ def ask(function: Callable[[], Any], **options: Any) -> QuestionWidget:
     return gradviz.predict("What?", **(options or {"typed": "x"}))(function)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_text_and_html_have_the_question_and_not_the_answer(form: str) -> None:
-    widget = questions()[form]
-    asked = widget.question
-    (data, _) = widget._repr_mimebundle_()
-    for text in (data["text/plain"], data["text/html"], str(asked)):
-        assert asked.digest in text
-        assert "torch's answer" not in text
-        for sentence in (*asked.form.sentences.values(), asked.why, asked.printed):
-            assert not sentence or sentence not in text
-    assert data["text/plain"] == str(widget) == str(asked)
+def test_text_and_html_have_the_question_and_not_the_answer(subtests: pytest.Subtests) -> None:
+    for form in FORMS:
+        with subtests.test(form=form):
+            widget = questions()[form]
+            asked = widget.question
+            (data, _) = widget._repr_mimebundle_()
+            for text in (data["text/plain"], data["text/html"], str(asked)):
+                assert asked.digest in text
+                assert "torch's answer" not in text
+                for sentence in (*asked.form.sentences.values(), asked.why, asked.printed):
+                    assert not sentence or sentence not in text
+            assert data["text/plain"] == str(widget) == str(asked)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_document_holds_the_answer_sealed_only(form: str) -> None:
-    widget = questions()[form]
-    asked = widget.question
-    wire = dict(widget.wire)
-    answer = unsealed(wire.pop("sealed"))
-    assert answer["key"] == json.loads(json.dumps(asked.key))
-    assert answer["player"]["kind"] == "recording"
-    assert answer["player"]["open"] == asked.step
-    text = json.dumps(wire)
-    for sentence in (*asked.form.sentences.values(), asked.why, asked.printed):
-        assert not sentence or sentence not in text
+def test_the_document_holds_the_answer_sealed_only(subtests: pytest.Subtests) -> None:
+    for form in FORMS:
+        with subtests.test(form=form):
+            widget = questions()[form]
+            asked = widget.question
+            wire = dict(widget.wire)
+            answer = unsealed(wire.pop("sealed"))
+            assert answer["key"] == json.loads(json.dumps(asked.key))
+            assert answer["player"]["kind"] == "recording"
+            assert answer["player"]["open"] == asked.step
+            text = json.dumps(wire)
+            for sentence in (*asked.form.sentences.values(), asked.why, asked.printed):
+                assert not sentence or sentence not in text
 
 
 def test_the_program_is_the_function_without_docstring_and_return() -> None:
@@ -211,9 +213,8 @@ def with_argument(a: float) -> float:
     return a
 
 
-@pytest.mark.parametrize(
-    ("function", "says"),
-    [
+def test_what_cannot_be_called_is_refused(subtests: pytest.Subtests) -> None:
+    refused: list[tuple[Any, str]] = [
         (generator, "is a generator"),
         (coroutine, "is a coroutine"),
         (with_argument, r"needs a, and predict\(\) calls it without arguments"),
@@ -221,11 +222,10 @@ def with_argument(a: float) -> float:
         (torch.exp, "this is a builtin"),
         (torch.nn.Linear, "this is a type"),
         ("text", "this is a str"),
-    ],
-)
-def test_what_cannot_be_called_is_refused(function: Any, says: str) -> None:
-    with pytest.raises(OptionError, match=says):
-        ask(function)
+    ]
+    for function, says in refused:
+        with subtests.test(function=function, says=says), pytest.raises(OptionError, match=says):
+            ask(function)
 
 
 def test_inside_another_recording_it_says_so_and_the_other_one_goes_on() -> None:

@@ -294,18 +294,16 @@ def test_an_error_that_is_not_autograds_is_shown_in_its_own_words() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
+def test_what_cannot_be_an_exercise_is_refused(subtests: pytest.Subtests) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"goal": ""}, "nothing to judge"),
         ({"goal": "", "check": print}, "must say what the program has to do"),
         ({"goal": "g", "check": print, "hints": ["one"]}, "must be 3 sentences"),
         ({"goal": "g", "check": print, "given": 3}, "maps the parameters"),
-    ],
-)
-def test_what_cannot_be_an_exercise_is_refused(options: dict[str, Any], why: str) -> None:
-    with pytest.raises(OptionError, match=why):
-        gradviz.repair(**options)
+    ]
+    for options, why in refused:
+        with subtests.test(options=options, why=why), pytest.raises(OptionError, match=why):
+            gradviz.repair(**options)
 
 
 def test_an_unknown_exercise_lists_those_there_are() -> None:
@@ -359,9 +357,8 @@ def test_the_program_can_still_be_called() -> None:
     assert found(leaf(0.0)).item() == pytest.approx(0.6931, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_values_are_the_same_but_for_rounding(subtests: pytest.Subtests) -> None:
+    for one, other, same in [
         (torch.tensor(1.0), 1.0, True),
         (torch.ones(2), torch.ones(2) + 1e-6, True),
         (torch.ones(2), torch.ones(2) + 1e-3, False),
@@ -370,10 +367,9 @@ def test_the_program_can_still_be_called() -> None:
         (torch.tensor(float("nan")), float("nan"), True),
         (None, torch.zeros(1), False),
         (None, None, True),
-    ],
-)
-def test_values_are_the_same_but_for_rounding(one: Any, other: Any, same: bool) -> None:
-    assert is_same(value_of(one), value_of(other)) is same
+    ]:
+        with subtests.test(one=one, other=other):
+            assert is_same(value_of(one), value_of(other)) is same
 
 
 def test_in_a_script_the_text_is_printed() -> None:

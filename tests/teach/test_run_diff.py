@@ -92,9 +92,8 @@ def test_what_is_gone_is_told() -> None:
     assert "new" not in {mark.kind for mark in changes.marks}
 
 
-@pytest.mark.parametrize(
-    ("changed", "sentence"),
-    [
+def test_a_change_is_told_in_a_sentence(subtests: pytest.Subtests) -> None:
+    for changed, sentence in [
         (graph_of(hook=True), "y: hooks none → hook double"),
         (graph_of(retain_grad=True), "y: retains_grad False → True"),
         (graph_of(a=2.5), "a: values 2.0 → 2.5"),
@@ -111,10 +110,9 @@ def test_what_is_gone_is_told() -> None:
         ),
         (graph_of(exp=True), "new: n0 ExpBackward0"),
         (graph_of(exp=True), "n1 AddBackward0: root output 0 → none"),
-    ],
-)
-def test_a_change_is_told_in_a_sentence(changed: gradviz.Graph, sentence: str) -> None:
-    assert sentence in run_diff(BEFORE, changed).sentences
+    ]:
+        with subtests.test(changed=changed, sentence=sentence):
+            assert sentence in run_diff(BEFORE, changed).sentences
 
 
 def test_whatever_is_different_is_told_in_both_directions() -> None:

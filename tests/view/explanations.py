@@ -21,7 +21,7 @@ FREED = Explanation(
     raised="RuntimeError",
     what=say("{} needs {} and {}, and backward in {} has freed what it saved.", MUL, A, B, LINE_6),
     why=Sentence(
-        "A backward frees what nodes saved as soon as it has used it, unless it is told to keep "
+        "A backward frees what nodes saved as soon as it has used it, unless it is asked to keep "
         "the graph. A second backward through the same nodes finds nothing."
     ),
     variables=("out2", "out1"),

@@ -25,6 +25,8 @@ from gradviz.model.events import (
 )
 from gradviz.model.recording import Code, RowChanges, StepRecord
 from gradviz.model.records import Hook
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.step_index import step_indexes
 from tests.view.graphs import saved, tensor
 
 
@@ -362,3 +364,16 @@ ALL = {
     "cuts": cuts(),
     "loop": loop(),
 }
+
+
+def assert_moments_know_what_their_graphs_know(recording: Recording) -> None:
+    """What is kept from step to step is what the graph of the step alone would give."""
+    for step, moment, _ in step_indexes(recording):
+        graph_index = GraphIndex.of(step.graph)
+        for name in ("tags", "consumers", "saved_by", "sharing", "names", "roots"):
+            assert getattr(moment, name) == getattr(graph_index, name), name
+        assert {kind: count for kind, count in moment.counts.items() if count} == {
+            kind: count
+            for kind, count in graph_index.counts.items()
+            if count and kind not in ("none edges", "tensors")
+        }

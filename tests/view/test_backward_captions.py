@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -146,52 +145,69 @@ def stepped_in_hook() -> Recording:
     return recording
 
 
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
+def test_captions_inside_backward_say(subtests: pytest.Subtests) -> None:
+    for program, words in [
         (reused, r"1\.0 from AddBackward0 \+ 5\.0 from MulBackward0 of line \d+ = 6\.0 arrived"),
         (reused, r"2\.0 \+ 2\.0 from MulBackward0 of line \d+ = 4\.0 arrived at x"),
         (reused, r"the gradient was added to x\.grad: 18\.0 \+ 4\.0 = 22\.0"),
-        (many_numbers, r"gradient \(20,\) norm 22\.36 \(3 were added, from AddBackward0 and "
-         r"MulBackward0 of line \d+ twice\) arrived"),
-        (hooked, r"1\.0 from AddBackward0 \+ 3\.0 from MulBackward0 of line \d+ arrived; hook "
-         r"\S+ of y replaced the gradient with 2\.0; .*: it got gradient 2\.0"),
+        (
+            many_numbers,
+            r"gradient \(20,\) norm 22\.36 \(3 were added, from AddBackward0 and "
+            r"MulBackward0 of line \d+ twice\) arrived",
+        ),
+        (
+            hooked,
+            r"1\.0 from AddBackward0 \+ 3\.0 from MulBackward0 of line \d+ arrived; hook "
+            r"\S+ of y replaced the gradient with 2\.0; .*: it got gradient 2\.0",
+        ),
         (outputs, r"output 0: 1\.0 from AddBackward0 \+ 2\.0 from MulBackward0 = 3\.0"),
         (given_twice, r"1\.0 from the start of backward \+ 2\.0 from MulBackward0 .*= 3\.0 arr"),
-        (of_matrices, r"\[\[1\.0, 1\.0\], \[1\.0, 1\.0\]\] @ \[\[1\.0, 2\.0\], \[3\.0, 4\.0\]\]ᵀ "
-         r"= \[\[3\.0, 7\.0\], \[3\.0, 7\.0\]\] went to a"),
+        (
+            of_matrices,
+            r"\[\[1\.0, 1\.0\], \[1\.0, 1\.0\]\] @ \[\[1\.0, 2\.0\], \[3\.0, 4\.0\]\]ᵀ "
+            r"= \[\[3\.0, 7\.0\], \[3\.0, 7\.0\]\] went to a",
+        ),
         (of_loop, r"gradient \S+ arrived at MulBackward0 \(turn 3\), which reads"),
         (of_loop, r"ran: s = w \* s made MulBackward0, which saved"),
         (of_loop, r"3 MulBackward0 no longer exist$"),
-        (custom, r"DoubleBackward saved no tensors with save_for_backward, but has ctx\.factor: "
-         r".*; torch marks the node as freed all the same"),
-        (lambda: checkpointed(False), "checkpoint had not kept the saved tensors of this part of "
-         "the code, so it ran mul.* again to compute them; SinBackward0 used"),
-        (lambda: checkpointed(True), "checkpoint had kept only its inputs, so it ran mul and sin "
-         "again, now with a graph; backward 2 starts"),
-        (stepped_in_hook, r"post-accumulate-grad hook \S+ ran after w\.grad was written and "
-         r"changed it: 3\.0 became 30\.0"),
+        (
+            custom,
+            r"DoubleBackward saved no tensors with save_for_backward, but has ctx\.factor: "
+            r".*; torch marks the node as freed all the same",
+        ),
+        (
+            lambda: checkpointed(False),
+            "checkpoint had not kept the saved tensors of this part of "
+            "the code, so it ran mul.* again to compute them; SinBackward0 used",
+        ),
+        (
+            lambda: checkpointed(True),
+            "checkpoint had kept only its inputs, so it ran mul and sin "
+            "again, now with a graph; backward 2 starts",
+        ),
+        (
+            stepped_in_hook,
+            r"post-accumulate-grad hook \S+ ran after w\.grad was written and "
+            r"changed it: 3\.0 became 30\.0",
+        ),
         (stepped_in_hook, r"sub_ wrote w in place: 2\.0 → -28\.0"),
-    ],
-)  # fmt: skip
-def test_captions_inside_backward_say(program: Callable[[], Recording], words: str) -> None:
-    said = told(program())
-    assert re.search(words, said, re.MULTILINE), said
+    ]:
+        with subtests.test(program=program, words=words):
+            said = told(program())
+            assert re.search(words, said, re.MULTILINE), said
 
 
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
+def test_captions_inside_backward_do_not_say(subtests: pytest.Subtests) -> None:
+    for program, words in [
         (hooked, "= 4.0 arrived; hook"),  # what a hook got is not recorded
         (of_loop, "(turn 3) of"),
         (custom, "freed its saved tensors;"),
         (custom, "node freed"),
         (stepped_in_hook, "as before"),
         (lambda: checkpointed(False), "again to compute them; MulBackward0"),
-    ],
-)
-def test_captions_inside_backward_do_not_say(program: Callable[[], Recording], words: str) -> None:
-    assert words not in told(program())
+    ]:
+        with subtests.test(program=program, words=words):
+            assert words not in told(program())
 
 
 def test_complex_numbers_have_few_digits() -> None:

@@ -50,11 +50,6 @@ SHOWN: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.fixture(params=SHOWN)
-def shown(request: pytest.FixtureRequest) -> Any:
-    return SHOWN[request.param]()
-
-
 def test_a_closed_widget_leaves_nothing_behind() -> None:
     before = set(registry._instances)
     for make in SHOWN.values():
@@ -62,14 +57,25 @@ def test_a_closed_widget_leaves_nothing_behind() -> None:
     assert set(registry._instances) == before
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_nothing_keeps_a_closed_widget(name: str) -> None:
-    shown = SHOWN[name]()
-    found = weakref.ref(shown)
+def test_a_closed_widget_says_so_and_nothing_keeps_it(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for name, make in SHOWN.items():
+        with subtests.test(name):
+            shown = make()
+            found = weakref.ref(shown)
+            shown.close()
+            assert_says_so(shown, tmp_path / "x.svg")
+            del shown
+            gc.collect()
+            assert found() is None
+
+
+def assert_says_so(shown: Any, file: Path) -> None:
     shown.close()
-    del shown
-    gc.collect()
-    assert found() is None
+    assert str(shown).endswith("(closed)")
+    with pytest.raises(gradviz.GradvizError, match=r"was closed.* again"):
+        shown.reset() if isinstance(shown, Explorer) else shown.save(file)
 
 
 def test_a_closed_widget_that_is_still_named_holds_no_document() -> None:
@@ -86,14 +92,6 @@ def test_what_a_closed_widget_showed_is_freed_though_the_widget_is_named() -> No
     assert animation() is None
     with pytest.raises(gradviz.GradvizError, match=r"was closed.*gradviz\.show"):
         _ = player.recording
-
-
-def test_a_closed_widget_says_so(shown: Any, tmp_path: Path) -> None:
-    shown.close()
-    shown.close()
-    assert str(shown).endswith("(closed)")
-    with pytest.raises(gradviz.GradvizError, match=r"was closed.* again"):
-        shown.reset() if isinstance(shown, Explorer) else shown.save(tmp_path / "x.svg")
 
 
 def test_the_recording_of_a_closed_player_can_be_shown_again() -> None:

@@ -100,7 +100,12 @@ def test_a_recording_of_nothing_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_picture_is_cropped_to_what_exists_and_has_its_natural_size(name: str) -> None:
+def test_pictures_are_cropped_to_what_exists_and_placed_on_a_page(name: str) -> None:
+    assert_a_picture_is_cropped_to_what_exists_and_has_its_natural_size(name)
+    assert_pictures_are_side_by_side_if_they_fit_on_a_page_and_never_overlap(name)
+
+
+def assert_a_picture_is_cropped_to_what_exists_and_has_its_natural_size(name: str) -> None:
     recording = ALL[name]
     animation = Animation(recording)
     pictures = [frame.find(f"{SVG}svg") for frame in frames(strip(recording))]
@@ -119,8 +124,7 @@ def test_a_picture_is_cropped_to_what_exists_and_has_its_natural_size(name: str)
         assert min(y for _, y in corners) - top < 40
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_pictures_are_side_by_side_if_they_fit_on_a_page_and_never_overlap(name: str) -> None:
+def assert_pictures_are_side_by_side_if_they_fit_on_a_page_and_never_overlap(name: str) -> None:
     svg = strip(ALL[name])
     rows: dict[float, list[tuple[float, float]]] = {}
     for frame in frames(svg):

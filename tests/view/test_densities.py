@@ -80,10 +80,13 @@ def test_a_large_picture_is_drawn_in_the_density_it_opens_with_and_in_full() -> 
     assert (normal["density"], list(normal["pictures"])) == ("normal", ["normal", "full"])
 
 
-@pytest.mark.parametrize("density", ["dense", None, 3, "FULL"])
-def test_a_density_that_does_not_exist_is_refused(density: Any) -> None:
-    with pytest.raises(OptionError, match="must be 'auto', 'compact', 'normal' or 'full'"):
-        gradviz.show(SCALED, density=density)
+def test_a_density_that_does_not_exist_is_refused(subtests: pytest.Subtests) -> None:
+    for density in ["dense", None, 3, "FULL"]:
+        with (
+            subtests.test(density=density),
+            pytest.raises(OptionError, match="must be 'auto', 'compact', 'normal' or 'full'"),
+        ):
+            gradviz.show(SCALED, density=density)
 
 
 def test_a_density_has_all_that_the_one_before_has() -> None:
@@ -200,16 +203,17 @@ def test_hidden_constants_leave_no_trace_in_the_drawing(density: Density) -> Non
     assert str(SCALED) == str(gradviz.show(SCALED, hide=["constants"]))
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("part", PARTS)
 def test_what_is_asked_for_is_in_every_density_and_what_is_hidden_in_none(
-    part: str, density: Density
+    subtests: pytest.Subtests,
 ) -> None:
-    asked = DrawOptions.of(show=[part], density=density).content(density)
-    hidden = DrawOptions.of(hide=[part], density=density).content(density)
-    assert part in asked
-    assert part not in hidden
-    assert draw(SCALED, DrawOptions.of(show=[part], density=density))
+    for part in PARTS:
+        for density in DENSITIES:
+            with subtests.test(part=part, density=density):
+                asked = DrawOptions.of(show=[part], density=density).content(density)
+                hidden = DrawOptions.of(hide=[part], density=density).content(density)
+                assert part in asked
+                assert part not in hidden
+                assert draw(SCALED, DrawOptions.of(show=[part], density=density))
 
 
 def test_show_saved_shows_them_compact_too() -> None:
@@ -217,12 +221,13 @@ def test_show_saved_shows_them_compact_too() -> None:
     assert "other = 2" not in words(drawn(SCALED, "compact"), "n2")
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_cards_exist_at_the_same_steps_in_every_density(name: str) -> None:
-    animations = Animations(ALL[name])
-    for step in range(len(ALL[name])):
-        there = [{k for k, e in a.there(step).items()} for a in animations.values()]
-        assert there[0] == there[1] == there[2]
+def test_cards_exist_at_the_same_steps_in_every_density(subtests: pytest.Subtests) -> None:
+    for name in ALL:
+        with subtests.test(name=name):
+            animations = Animations(ALL[name])
+            for step in range(len(ALL[name])):
+                there = [{k for k, e in a.there(step).items()} for a in animations.values()]
+                assert there[0] == there[1] == there[2]
 
 
 def test_a_widget_is_saved_in_the_density_that_is_shown(tmp_path: Any) -> None:

@@ -77,9 +77,8 @@ def test_no_id_is_used_twice_and_nothing_refers_to_one() -> None:
     assert "href" not in svg
 
 
-@pytest.mark.parametrize(
-    ("data_id", "classes"),
-    [
+def test_kind_and_state_are_classes(subtests: pytest.Subtests) -> None:
+    for data_id, classes in [
         ("n0", "gv-node gv-holds"),
         ("n1", "gv-node gv-opaque"),
         ("n2", "gv-node gv-freed"),
@@ -91,15 +90,13 @@ def test_no_id_is_used_twice_and_nothing_refers_to_one() -> None:
         ("n0.saved.1", "gv-pocket gv-modified"),
         ("n2.saved.0", "gv-pocket gv-freed"),
         ("n3.saved.0", "gv-pocket gv-packed"),
-    ],
-)
-def test_kind_and_state_are_classes(data_id: str, classes: str) -> None:
-    assert by_id(parsed(draw(every_mark())), data_id).get("class") == classes
+    ]:
+        with subtests.test(data_id=data_id, classes=classes):
+            assert by_id(parsed(draw(every_mark())), data_id).get("class") == classes
 
 
-@pytest.mark.parametrize(
-    ("data_id", "text"),
-    [
+def test_state_is_also_a_word(subtests: pytest.Subtests) -> None:
+    for data_id, text in [
         ("n1", "opaque"),
         ("n2", "freed"),
         ("n3", "packed"),
@@ -115,21 +112,22 @@ def test_kind_and_state_are_classes(data_id: str, classes: str) -> None:
         ("t2", "does not require grad"),
         ("t2", "() float64 v0 = 1.0"),
         ("t3", "requires grad, outside the graph"),
-    ],
-)
-def test_state_is_also_a_word(data_id: str, text: str) -> None:
-    assert text in words(by_id(parsed(draw(every_mark())), data_id))
+    ]:
+        with subtests.test(data_id=data_id, text=text):
+            assert text in words(by_id(parsed(draw(every_mark())), data_id))
 
 
-@pytest.mark.parametrize(
-    ("data_id", "frames", "bars"),
-    [("n0.saved.0", 1, 1), ("n0.saved.1", 2, 0), ("n2.saved.0", 1, 0), ("n3.saved.0", 1, 0)],
-    ids=["held", "modified", "freed", "packed"],
-)
-def test_state_of_a_saved_tensor_is_also_a_form(data_id: str, frames: int, bars: int) -> None:
-    pocket = by_id(parsed(draw(every_mark())), data_id)
-    assert len(by_class(pocket, "gv-box")) == frames
-    assert len(by_class(pocket, "gv-mark")) == bars
+def test_state_of_a_saved_tensor_is_also_a_form(subtests: pytest.Subtests) -> None:
+    for data_id, frames, bars in [
+        ("n0.saved.0", 1, 1),
+        ("n0.saved.1", 2, 0),
+        ("n2.saved.0", 1, 0),
+        ("n3.saved.0", 1, 0),
+    ]:
+        with subtests.test(data_id=data_id, frames=frames):
+            pocket = by_id(parsed(draw(every_mark())), data_id)
+            assert len(by_class(pocket, "gv-box")) == frames
+            assert len(by_class(pocket, "gv-mark")) == bars
 
 
 def test_none_entry_is_a_stub_with_the_word() -> None:
@@ -187,14 +185,17 @@ def test_device_is_drawn_only_when_there_are_several() -> None:
     assert "on meta" in draw(Graph.of(graph.nodes, graph.roots, both))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_each_part_can_be_hidden_and_shown_alone(part: str) -> None:
-    everything = draw(_with_all_parts())
-    assert draw(_with_all_parts(), DrawOptions.of(hide=[part], density="full")) != everything
-    assert draw(_with_all_parts(), DrawOptions.of(show=[part], density="full")) != draw(
-        _with_all_parts(), DrawOptions.of(show=[], density="full")
-    )
-    assert draw(_with_all_parts(), DrawOptions.of(show=PARTS, density="full")) == everything
+def test_each_part_can_be_hidden_and_shown_alone(subtests: pytest.Subtests) -> None:
+    for part in PARTS:
+        with subtests.test(part=part):
+            everything = draw(_with_all_parts())
+            assert (
+                draw(_with_all_parts(), DrawOptions.of(hide=[part], density="full")) != everything
+            )
+            assert draw(_with_all_parts(), DrawOptions.of(show=[part], density="full")) != draw(
+                _with_all_parts(), DrawOptions.of(show=[], density="full")
+            )
+            assert draw(_with_all_parts(), DrawOptions.of(show=PARTS, density="full")) == everything
 
 
 def _with_all_parts() -> Graph:

@@ -77,7 +77,12 @@ PLACED = [
 
 
 @pytest.mark.parametrize("svg", PLACED)
-def test_words_stand_inside_of_their_card_and_not_on_each_other(svg: str) -> None:
+def test_words_and_links_have_their_places(svg: str) -> None:
+    assert_words_stand_inside_of_their_card_and_not_on_each_other(svg)
+    assert_links_lead_from_card_to_card_and_heads_point_at_them(svg)
+
+
+def assert_words_stand_inside_of_their_card_and_not_on_each_other(svg: str) -> None:
     for rects, words in cards_of(parsed(svg)).values():
         for said, box in words:
             assert any(holds(rect, box) for rect in rects), said
@@ -85,8 +90,7 @@ def test_words_stand_inside_of_their_card_and_not_on_each_other(svg: str) -> Non
             assert apart(there, here), (one, other)
 
 
-@pytest.mark.parametrize("svg", PLACED)
-def test_links_lead_from_card_to_card_and_heads_point_at_them(svg: str) -> None:
+def assert_links_lead_from_card_to_card_and_heads_point_at_them(svg: str) -> None:
     root = parsed(svg)
     cards = {key: rects for key, (rects, _) in cards_of(root).items()}
     for edge in by_class(root, "gv-edge"):

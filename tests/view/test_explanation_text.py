@@ -28,7 +28,7 @@ fix 2: goes through a fresh graph
         out1 = a * b
         out2 = out1 + c
     without line 6
-why: A backward frees what nodes saved as soon as it has used it, unless it is told to
+why: A backward frees what nodes saved as soon as it has used it, unless it is asked to
     keep the graph. A second backward through the same nodes finds nothing.
 cause: backward 1 ran through MulBackward0 and freed it
 saved in: line 4: out1 = a * b
@@ -89,23 +89,19 @@ def test_it_comes_last_and_alone_it_is_not_taken_for_a_fault() -> None:
     assert str(of_recording(alone)).startswith(f"{NO_FAULT}\n\nworth a look: ")
 
 
-@pytest.mark.parametrize(
-    ("culprit", "other", "label"),
-    [
+def test_a_second_write_is_told_before_or_after_the_culprit(subtests: pytest.Subtests) -> None:
+    for culprit, other, label in [
         (Cause("write", Sentence(), CodeLine(5, step=5)), CodeLine(6, step=6), "written again"),
         (Cause("write", Sentence(), CodeLine(5, step=5)), CodeLine(5, step=5), "written again"),
         (Cause("write", Sentence(), CodeLine(5)), CodeLine(6), "written again"),
         (Cause("backward", Sentence(), CodeLine(5, step=5)), CodeLine(4, step=4), "written before"),
         (Cause("backward", Sentence(), CodeLine(5)), CodeLine(4), "written before"),
-    ],
-)
-def test_a_second_write_is_told_before_or_after_the_culprit(
-    culprit: Cause, other: CodeLine, label: str
-) -> None:
-    told = replace(
-        FREED, causes=(culprit, Cause("write", Sentence("mul_ wrote h"), other)), step=None
-    )
-    assert f"\n{label}: line {other.line}\n" in explanation_text(told)
+    ]:
+        with subtests.test(culprit=culprit, other=other):
+            told = replace(
+                FREED, causes=(culprit, Cause("write", Sentence("mul_ wrote h"), other)), step=None
+            )
+            assert f"\n{label}: line {other.line}\n" in explanation_text(told)
 
 
 def test_what_is_not_known_is_said_or_left_out() -> None:
@@ -126,9 +122,8 @@ def test_nothing_explained_says_so() -> None:
     assert explanation_text(Explanation()) == "nothing to explain: no error was raised"
 
 
-@pytest.mark.parametrize(
-    ("fix", "lines"),
-    [
+def test_a_fix_says_where(subtests: pytest.Subtests) -> None:
+    for fix, lines in [
         (Fix(say("does it"), "x = 1", "elsewhere"), ["fix: does it", "    x = 1"]),
         (
             Fix(say("does it"), "x = 1", "after", CodeLine(3, "", "model.py: forward")),
@@ -143,41 +138,36 @@ def test_nothing_explained_says_so() -> None:
             Fix(say("tabs"), "if x:\n\ty()", "elsewhere"),
             ["fix: tabs", "    if x:", "        y()"],
         ),
-    ],
-)
-def test_a_fix_says_where(fix: Fix, lines: list[str]) -> None:
-    told = explanation_text(Explanation("not a scalar", "RuntimeError", fixes=(fix,)))
-    assert told.split("\n")[: len(lines) + 1] == [*lines, "more"]
+    ]:
+        with subtests.test(fix=fix, lines=lines):
+            told = explanation_text(Explanation("not a scalar", "RuntimeError", fixes=(fix,)))
+            assert told.split("\n")[: len(lines) + 1] == [*lines, "more"]
 
 
 SHORT, LONG = "does it", "word " * 30
 LINES = [f"x = {n}" for n in range(9)]
 
 
-@pytest.mark.parametrize(
-    ("what", "does", "typed", "before", "after"),
-    [
+def test_five_lines_come_first_and_all_of_the_first_fix_is_told(subtests: pytest.Subtests) -> None:
+    for what, does, typed, before, after in [
         (SHORT, SHORT, 1, ["fix: does it", "    after line 3: x = 0"], []),
         (LONG, LONG, 1, ["fix: after line 3: x = 0"], ["about the fix: word "]),
         (SHORT, SHORT, 9, ["fix: does it (code below)"], ["code of the fix:", "    after line 3:"]),
         (SHORT, LONG, 9, ["fix: word "], ["code of the fix:", "    after line 3:"]),
         (LONG, LONG * 9, 9, ["fix: see below"], ["about the fix: word "]),
-    ],
-)
-def test_five_lines_come_first_and_all_of_the_first_fix_is_told(
-    what: str, does: str, typed: int, before: list[str], after: list[str]
-) -> None:
-    fix = Fix(Sentence(does), "\n".join(LINES[:typed]), "after", CodeLine(3))
-    told = explanation_text(replace(FREED, what=Sentence(what), fixes=(fix,)))
-    first, more = told.split("\nmore\n")
-    assert len(first.split("\n")) <= 5
-    shown = first[first.find("fix:") :].split("\n") if "fix:" in first else []
-    assert all(line.startswith(start) for line, start in zip(shown, before, strict=False))
-    assert bool(shown) == bool(before)
-    for line, start in zip(more.split("\n"), after, strict=False):
-        assert line.startswith(start)
-    assert all(line in told for line in LINES[:typed])
-    assert told.count("word") == (what + does).count("word")
+    ]:
+        with subtests.test(what=what, does=does):
+            fix = Fix(Sentence(does), "\n".join(LINES[:typed]), "after", CodeLine(3))
+            told = explanation_text(replace(FREED, what=Sentence(what), fixes=(fix,)))
+            first, more = told.split("\nmore\n")
+            assert len(first.split("\n")) <= 5
+            shown = first[first.find("fix:") :].split("\n") if "fix:" in first else []
+            assert all(line.startswith(start) for line, start in zip(shown, before, strict=False))
+            assert bool(shown) == bool(before)
+            for line, start in zip(more.split("\n"), after, strict=False):
+                assert line.startswith(start)
+            assert all(line in told for line in LINES[:typed])
+            assert told.count("word") == (what + does).count("word")
 
 
 def test_long_texts_are_wrapped_and_code_is_not() -> None:
@@ -192,17 +182,20 @@ def test_long_texts_are_wrapped_and_code_is_not() -> None:
     assert [line for line in lines if len(line) > WIDTH] == [f"    {code}"]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_stays_in_its_line(text: str) -> None:
-    calm, told = (explanation_text(spoilt(FREED, one)) for one in ("x", text))
-    assert not {unicodedata.category(sign) for sign in set(told) - set("\n\u2068\u2069")} & {
-        "Cc", "Cf", "Cs", "Zl", "Zp",
-    }  # fmt: skip
-    names = [
-        [line.split(":")[0] for line in one.split("\n") if line[0] != " "] for one in (calm, told)
-    ]
-    # Where the first fix is told depends on how long its words are.
-    moved = {"fix 1", "about fix 1", "code of fix 1"}
-    assert [n for n in names[1] if n not in moved] == [n for n in names[0] if n not in moved]
-    assert names[1].count("fix 1") == 1
-    assert told.encode().decode() == told
+def test_hostile_text_stays_in_its_line(subtests: pytest.Subtests) -> None:
+    for text in HOSTILE:
+        with subtests.test(text=text):
+            calm, told = (explanation_text(spoilt(FREED, one)) for one in ("x", text))
+            kinds = {unicodedata.category(sign) for sign in set(told) - set("\n\u2068\u2069")}
+            assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+            names = [
+                [line.split(":")[0] for line in one.split("\n") if line[0] != " "]
+                for one in (calm, told)
+            ]
+            # Where the first fix is told depends on how long its words are.
+            moved = {"fix 1", "about fix 1", "code of fix 1"}
+            assert [n for n in names[1] if n not in moved] == [
+                n for n in names[0] if n not in moved
+            ]
+            assert names[1].count("fix 1") == 1
+            assert told.encode().decode() == told

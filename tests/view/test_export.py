@@ -46,11 +46,12 @@ def test_what_holds_a_graph_is_saved_as_the_graph(tmp_path: Path) -> None:
     assert Graph.from_json((tmp_path / "x.json").read_text("utf-8")) == product_and_sum()
 
 
-@pytest.mark.parametrize("ending", [e for e in WRITERS if e not in (".pdf", ".png")])
-def test_files_are_the_same_bytes_each_time(tmp_path: Path, ending: str) -> None:
-    for name in ("a", "b"):
-        save(every_mark(), tmp_path / f"{name}{ending}")
-    assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+def test_files_are_the_same_bytes_each_time(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for ending in [e for e in WRITERS if e not in (".pdf", ".png")]:
+        with subtests.test(ending=ending):
+            for name in ("a", "b"):
+                save(every_mark(), tmp_path / f"{name}{ending}")
+            assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["x.gif", "x", "svg"])
@@ -135,15 +136,18 @@ LINK = re.compile(rf"""  \w+ (?:-->|-\.-)(?:\|"{TEXT}"\|)? \w+""")
 CLASS = re.compile(r"  classDef [a-z]+ fill:#\w+,stroke:#\w+,color:#\w+(?:,stroke-[\w:. -]+)?")
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, "end", "1. _a_ **b**", 'a"]; click n0', "- `x`"])
-def test_a_mermaid_flowchart_has_boxes_links_and_classes_whatever_the_names(name: str) -> None:
-    text = to_mermaid(named(every_mark(), name))
-    lines = [line for line in text.splitlines() if not re.fullmatch(r"%% [^{}%]+", line)]
-    assert lines.pop(0) == "flowchart TB"
-    forms = (NODE, LINK, CLASS)
-    assert [line for line in lines if not any(form.fullmatch(line) for form in forms)] == []
-    harmless = to_mermaid(named(every_mark(), "x"))
-    assert len(text.splitlines()) == len(harmless.splitlines())
+def test_a_mermaid_flowchart_has_boxes_links_and_classes_whatever_the_names(
+    subtests: pytest.Subtests,
+) -> None:
+    for name in [*HOSTILE, "end", "1. _a_ **b**", 'a"]; click n0', "- `x`"]:
+        with subtests.test(name=name):
+            text = to_mermaid(named(every_mark(), name))
+            lines = [line for line in text.splitlines() if not re.fullmatch(r"%% [^{}%]+", line)]
+            assert lines.pop(0) == "flowchart TB"
+            forms = (NODE, LINK, CLASS)
+            assert [line for line in lines if not any(form.fullmatch(line) for form in forms)] == []
+            harmless = to_mermaid(named(every_mark(), "x"))
+            assert len(text.splitlines()) == len(harmless.splitlines())
 
 
 def test_a_mermaid_flowchart_has_a_shape_and_a_word_for_each_kind() -> None:
@@ -163,9 +167,8 @@ def test_a_mermaid_flowchart_has_a_shape_and_a_word_for_each_kind() -> None:
     assert '  n0 -->|"self"| n1' in turned
 
 
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
+def test_mermaid_is_given_entities_for_what_it_would_read(subtests: pytest.Subtests) -> None:
+    for name, written in [
         ("model.fc_1", "model.fc_1"),
         ("_x__", "#95;x#95;#95;"),
         ("fa:fa-ban", "fa#58;#8288;fa-ban"),
@@ -175,10 +178,9 @@ def test_a_mermaid_flowchart_has_a_shape_and_a_word_for_each_kind() -> None:
         ("ﬂ°°60¶ß", "#64258;#8288;#176;#176;60#182;#8288;#223;"),
         ("%%{init: {}}%%", "#37;#37;#123;init: #123;#125;#125;#37;#37;"),
         ("  a", "#160;#160;a"),
-    ],
-)
-def test_mermaid_is_given_entities_for_what_it_would_read(name: str, written: str) -> None:
-    assert escaped(name) == written
+    ]:
+        with subtests.test(name=name, written=written):
+            assert escaped(name) == written
 
 
 def test_text_drawings_say_what_is_not_drawn() -> None:
@@ -229,9 +231,14 @@ def test_page_follows_the_theme() -> None:
     assert LIGHT["card"] in page
 
 
-@pytest.mark.parametrize(
-    ("area", "scale"),
-    [(1e6, 2.0), (2.5e6, 2.0), (5e6, 2**0.5), (10e6, 1.0), (60e6, 1.0), (240e6, 0.5)],
-)
-def test_a_large_png_is_first_less_sharp_and_then_smaller(area: float, scale: float) -> None:
-    assert files._scale(area) == pytest.approx(scale)
+def test_a_large_png_is_first_less_sharp_and_then_smaller(subtests: pytest.Subtests) -> None:
+    for area, scale in [
+        (1e6, 2.0),
+        (2.5e6, 2.0),
+        (5e6, 2**0.5),
+        (10e6, 1.0),
+        (60e6, 1.0),
+        (240e6, 0.5),
+    ]:
+        with subtests.test(area=area, scale=scale):
+            assert files._scale(area) == pytest.approx(scale)

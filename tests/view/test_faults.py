@@ -79,15 +79,16 @@ FAULTS: dict[str, Callable[[Graph], Graph]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_fault_in_a_graph_changes_picture_outline_and_table(
-    fault: Callable[[Graph], Graph],
-) -> None:
-    right, wrong = product_and_sum(), fault(product_and_sum())
-    assert outline(wrong) != outline(right)
-    assert draw(wrong) != draw(right)
-    assert table(wrong) != table(right)
-    assert graph_document(wrong)["items"] != graph_document(right)["items"]
+def test_fault_in_a_graph_changes_picture_outline_and_table(subtests: pytest.Subtests) -> None:
+    right = product_and_sum()
+    told = (outline(right), draw(right), table(right), graph_document(right)["items"])
+    for name, fault in FAULTS.items():
+        with subtests.test(name):
+            wrong = fault(right)
+            assert outline(wrong) != told[0]
+            assert draw(wrong) != told[1]
+            assert table(wrong) != told[2]
+            assert graph_document(wrong)["items"] != told[3]
 
 
 def test_a_fault_in_torchs_formula_changes_the_details() -> None:
@@ -95,14 +96,15 @@ def test_a_fault_in_torchs_formula_changes_the_details() -> None:
     assert graph_document(wrong)["items"] != graph_document(product_and_sum())["items"]
 
 
-@pytest.mark.parametrize("state", ["held", "modified", "freed", "packed"])
-@pytest.mark.parametrize("place", [0, 1])
-def test_each_state_of_a_saved_tensor_looks_and_reads_different(state: Any, place: int) -> None:
-    graph = every_mark()
-    changed = with_slot(graph, 0, place, state=state)
-    same = changed == graph
-    assert (draw(changed) == draw(graph)) == same
-    assert (outline(changed) == outline(graph)) == same
+def test_each_state_of_a_saved_tensor_looks_and_reads_different(subtests: pytest.Subtests) -> None:
+    for place in [0, 1]:
+        for state in ["held", "modified", "freed", "packed"]:
+            with subtests.test(place=place, state=state):
+                graph = every_mark()
+                changed = with_slot(graph, 0, place, state=state)
+                same = changed == graph
+                assert (draw(changed) == draw(graph)) == same
+                assert (outline(changed) == outline(graph)) == same
 
 
 def test_whether_hooks_are_known_is_said() -> None:

@@ -90,29 +90,27 @@ def test_the_html_holds_the_svg() -> None:
     assert strip._repr_svg_() in strip._repr_html_()
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_names_in_captions_are_no_markup(name: str) -> None:
-    script = Script(name.replace("\n", " "))
-    script.step("start")
-    script.step("line", 1)
-    svg = Player(script.end()).filmstrip([1])._repr_svg_()
-    assert len(frames(svg)) == 1
-    assert "<script" not in svg
+def test_names_in_captions_are_no_markup(subtests: pytest.Subtests) -> None:
+    for name in HOSTILE:
+        with subtests.test(name=name):
+            script = Script(name.replace("\n", " "))
+            script.step("start")
+            script.step("line", 1)
+            svg = Player(script.end()).filmstrip([1])._repr_svg_()
+            assert len(frames(svg)) == 1
+            assert "<script" not in svg
 
 
-@pytest.mark.parametrize(
-    ("stops", "columns", "words"),
-    [
+def test_what_cannot_be_shown_is_refused(subtests: pytest.Subtests) -> None:
+    for stops, columns, words in [
         ([99], None, "no step 99"),
         ("12", None, r"must list steps: stops=\[1, 'backward', -1\]"),
         ([1], 0, "must be a number from 1 to 12: columns=3"),
         ([1], 2.0, "must be a number"),
         ([1] * 61, None, "61 pictures would be too long"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(stops: object, columns: object, words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        Player(product()).filmstrip(stops, columns)  # type: ignore[arg-type]
+    ]:
+        with subtests.test(stops=stops, columns=columns), pytest.raises(OptionError, match=words):
+            Player(product()).filmstrip(stops, columns)  # type: ignore[arg-type]
 
 
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from gradviz.view.graph.extent import SCREEN
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.picture import Picture
-from tests.view.documents import stored
+from tests.view.documents import check_document
 from tests.view.folds import blocks, drawing_of
 from tests.view.graphs import chain, product_and_sum
 
@@ -50,7 +50,7 @@ def test_the_document_of_a_folded_model(check_golden: Callable[[str, str], None]
             inside["header"] = ""
             for card in inside["cards"]:
                 card["markup"] = ""
-    check_golden("wire/folded.json", stored(wire))
+    check_document(check_golden, "wire/folded", wire)
 
 
 def test_small_graphs_are_not_folded_and_large_ones_are() -> None:

@@ -54,23 +54,22 @@ def test_every_kind_has_a_look_of_its_own() -> None:
     assert len({mark.word.split()[0] for mark in OVERLAYS.values()}) == len(KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", ["n1", "n1.0", "n1.saved.0", "t4"])
-def test_a_mark_is_a_class_a_glyph_with_word_and_a_heavy_line(
-    kind: HighlightKind, key: str
-) -> None:
-    svg = overlay_svg(PICTURE, [Highlight(key, kind, "line 4 did it")])
-    look, element = OVERLAYS[kind], marked(svg, key)
-    assert look.css in (element.get("class") or "").split()
-    (badge,) = badges(element)
-    assert badge == (look.word if key == "n1" else look.word.split()[0])
-    (title, *_) = [e.text or "" for e in element if e.tag.endswith("title")]
-    assert title.startswith(f"{kind}: line 4 did it")
-    if key == "n1":
-        assert (element.get("aria-label") or "").endswith(f", {kind}: line 4 did it")
-    rules = svg[: svg.index("</style>")]
-    widths = re.findall(rf"\.{look.css}>\.gv-card{{[^}}]*stroke-width:([\d.]+)", rules)
-    assert [float(width) > 2 for width in widths] == [True]
+def test_a_mark_is_a_class_a_glyph_with_word_and_a_heavy_line(subtests: pytest.Subtests) -> None:
+    for key in ["n1", "n1.0", "n1.saved.0", "t4"]:
+        for kind in KINDS:
+            with subtests.test(key=key, kind=kind):
+                svg = overlay_svg(PICTURE, [Highlight(key, kind, "line 4 did it")])
+                look, element = OVERLAYS[kind], marked(svg, key)
+                assert look.css in (element.get("class") or "").split()
+                (badge,) = badges(element)
+                assert badge == (look.word if key == "n1" else look.word.split()[0])
+                (title, *_) = [e.text or "" for e in element if e.tag.endswith("title")]
+                assert title.startswith(f"{kind}: line 4 did it")
+                if key == "n1":
+                    assert (element.get("aria-label") or "").endswith(f", {kind}: line 4 did it")
+                rules = svg[: svg.index("</style>")]
+                widths = re.findall(rf"\.{look.css}>\.gv-card{{[^}}]*stroke-width:([\d.]+)", rules)
+                assert [float(width) > 2 for width in widths] == [True]
 
 
 def test_nothing_moves_for_a_mark() -> None:
@@ -210,14 +209,15 @@ def test_what_is_gone_is_not_counted_as_there() -> None:
         assert "; 1 node of these is gone" in drawn[: drawn.index("<style>")]
 
 
-@pytest.mark.parametrize("words", HOSTILE)
-def test_words_are_data(words: str) -> None:
-    keys = ("n1", "n1.0", "n1.saved.0", "t0", "t4")
-    svg = overlay_svg(PICTURE, [Highlight(key, "culprit", words) for key in keys])
-    tags = {element.tag for element in ET.fromstring(svg).iter()}
-    assert tags == {element.tag for element in ET.fromstring(TEXT).iter()} | {
-        "{http://www.w3.org/2000/svg}title"
-    }
+def test_words_are_data(subtests: pytest.Subtests) -> None:
+    for words in HOSTILE:
+        with subtests.test(words=words):
+            keys = ("n1", "n1.0", "n1.saved.0", "t0", "t4")
+            svg = overlay_svg(PICTURE, [Highlight(key, "culprit", words) for key in keys])
+            tags = {element.tag for element in ET.fromstring(svg).iter()}
+            assert tags == {element.tag for element in ET.fromstring(TEXT).iter()} | {
+                "{http://www.w3.org/2000/svg}title"
+            }
 
 
 def test_marks_are_looked_up_and_not_gone_through_for_every_item(

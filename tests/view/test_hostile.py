@@ -36,15 +36,31 @@ class Rendered:
     json: str
 
 
-@pytest.fixture(scope="module", params=list(GRAPHS.values()), ids=list(GRAPHS))
-def make(request: pytest.FixtureRequest) -> Callable[[], Graph]:
-    made: Callable[[], Graph] = request.param
-    return made
+@pytest.fixture(scope="module")
+def plain() -> tuple[str, str]:
+    """Drawing and page of a graph with plain names."""
+    return draw(product_and_sum()), to_page(product_and_sum())
 
 
-@pytest.fixture(scope="module", params=HOSTILE, ids=range(len(HOSTILE)))
-def rendered(request: pytest.FixtureRequest, make: Callable[[], Graph]) -> Rendered:
-    graph = named(make(), str(request.param))
+@pytest.mark.parametrize("make", GRAPHS.values(), ids=list(GRAPHS))
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_name_is_text_in_every_form(
+    make: Callable[[], Graph], name: str, plain: tuple[str, str]
+) -> None:
+    rendered = render(named(make(), name))
+    assert_svg_holds_drawing_elements_and_its_own_style(rendered.svg, plain[0])
+    assert_page_has_its_own_scripts_only(rendered.page, plain[1])
+    assert_dot_has_one_statement_per_card_and_link(rendered)
+    texts = (rendered.svg, rendered.outline, rendered.dot, rendered.page, rendered.json)
+    for text in (*texts, *strings(rendered.wire)):
+        assert text.encode().decode() == text
+    words = strings({**rendered.wire, "json": ""})
+    for text in (rendered.svg, rendered.outline, *words):
+        found = {unicodedata.category(sign) for sign in set(text) - set("\n\u2068\u2069")}
+        assert not found & {"Cc", "Cf", "Cs", "Zl", "Zp"}, "no control or direction character"
+
+
+def render(graph: Graph) -> Rendered:
     return Rendered(
         graph,
         draw(graph),
@@ -56,25 +72,14 @@ def rendered(request: pytest.FixtureRequest, make: Callable[[], Graph]) -> Rende
     )
 
 
-@pytest.fixture(scope="module")
-def plain() -> tuple[str, str]:
-    """Drawing and page of a graph with plain names."""
-    return draw(product_and_sum()), to_page(product_and_sum())
-
-
-def test_svg_holds_drawing_elements_only(rendered: Rendered) -> None:
-    root = ET.fromstring(rendered.svg)
-    for element in root.iter():
+def assert_svg_holds_drawing_elements_and_its_own_style(svg: str, plain: str) -> None:
+    elements = list(ET.fromstring(svg).iter())
+    for element in elements:
         assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in ELEMENTS
         assert not [key for key in element.attrib if key.startswith("on") or "href" in key]
-    assert len([e for e in root.iter() if e.tag.endswith("}style")]) == 1
-
-
-def test_style_of_the_svg_is_not_touched(rendered: Rendered, plain: tuple[str, str]) -> None:
-    def style(svg: str) -> str | None:
-        return next(e.text for e in ET.fromstring(svg).iter() if e.tag.endswith("}style"))
-
-    assert style(rendered.svg) == style(plain[0])
+    styles = [element.text for element in elements if element.tag.endswith("}style")]
+    assert styles == [e.text for e in ET.fromstring(plain).iter() if e.tag.endswith("}style")]
+    assert len(styles) == 1
 
 
 class Page(HTMLParser):
@@ -89,8 +94,8 @@ class Page(HTMLParser):
         self.elements.append((tag, dict(attrs)))
 
 
-def test_page_has_its_own_scripts_only(rendered: Rendered, plain: tuple[str, str]) -> None:
-    own, page = Page(plain[1]), Page(rendered.page)
+def assert_page_has_its_own_scripts_only(text: str, plain: str) -> None:
+    own, page = Page(plain), Page(text)
     scripts = [attributes for tag, attributes in page.elements if tag == "script"]
     assert scripts == [attributes for tag, attributes in own.elements if tag == "script"]
     assert {tag for tag, _ in page.elements} <= {tag for tag, _ in own.elements} | ELEMENTS
@@ -98,7 +103,7 @@ def test_page_has_its_own_scripts_only(rendered: Rendered, plain: tuple[str, str
         assert not [key for key in attributes if key.startswith("on")]
 
 
-def test_dot_has_one_statement_per_card_and_link(rendered: Rendered) -> None:
+def assert_dot_has_one_statement_per_card_and_link(rendered: Rendered) -> None:
     harmless = to_dot(named(rendered.graph, "x"))
     assert len(rendered.dot.splitlines()) == len(harmless.splitlines())
     assert "label=<" not in rendered.dot
@@ -106,23 +111,14 @@ def test_dot_has_one_statement_per_card_and_link(rendered: Rendered) -> None:
 
 @pytest.mark.dot
 @pytest.mark.skipif(not shutil.which("dot"), reason="the program dot is not installed")
-def test_dot_program_reads_the_names_as_text(rendered: Rendered) -> None:
-    found = ET.fromstring(run_dot(rendered.dot, "svg"))
-    titles = {e.text for e in found.iter() if e.tag.endswith("}title")}
-    assert {node.id for node in rendered.graph.nodes} <= titles
-
-
-def test_everything_can_be_encoded_as_utf8(rendered: Rendered) -> None:
-    texts = (rendered.svg, rendered.outline, rendered.dot, rendered.page, rendered.json)
-    for text in (*texts, *strings(rendered.wire)):
-        assert text.encode().decode() == text
-
-
-def test_no_control_or_direction_character_reaches_the_reader(rendered: Rendered) -> None:
-    words = strings({**rendered.wire, "json": ""})
-    for text in (rendered.svg, rendered.outline, *words):
-        found = {unicodedata.category(sign) for sign in set(text) - set("\n\u2068\u2069")}
-        assert not found & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+def test_dot_program_reads_the_names_as_text(subtests: pytest.Subtests) -> None:
+    for make in GRAPHS.values():
+        for name in HOSTILE:
+            with subtests.test(name=name):
+                graph = named(make(), name)
+                found = ET.fromstring(run_dot(to_dot(graph), "svg"))
+                titles = {e.text for e in found.iter() if e.tag.endswith("}title")}
+                assert {node.id for node in graph.nodes} <= titles
 
 
 def strings(data: object) -> Iterator[str]:

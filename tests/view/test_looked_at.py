@@ -55,8 +55,8 @@ LOOKS: dict[str, Callable[[ReportWidget, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_what_is_read_of_a_report_draws_nothing(
-    name: str, layouts: Layouts, tmp_path: Path
+def test_a_report_is_drawn_once_when_it_is_looked_at_and_not_when_it_is_read(
+    name: str, layouts: Layouts, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     report = REPORTS[name]()
     assert str(report) == str(report.findings)
@@ -67,25 +67,20 @@ def test_what_is_read_of_a_report_draws_nothing(
     report.close()
     assert str(report).endswith("(closed)")
     assert layouts.count == 0
+    for first, look in LOOKS.items():
+        with subtests.test(first):
+            report = REPORTS[name]()
+            before = layouts.count
+            look(report, tmp_path)
+            count = layouts.count
+            assert count > before
+            for again in LOOKS.values():
+                again(report, tmp_path)
+            assert layouts.count == count
 
 
-@pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("name", REPORTS)
-def test_a_report_is_drawn_once_when_it_is_looked_at(
-    name: str, look: str, layouts: Layouts, tmp_path: Path
-) -> None:
-    report = REPORTS[name]()
-    LOOKS[look](report, tmp_path)
-    count = layouts.count
-    assert count > 0
-    for again in LOOKS.values():
-        again(report, tmp_path)
-    assert layouts.count == count
-
-
-@pytest.mark.parametrize("look", LOOKS)
 def test_the_browser_gets_the_document_before_the_view(
-    look: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     sent: list[str] = []
 
@@ -93,9 +88,12 @@ def test_the_browser_gets_the_document_before_the_view(
         sent.extend([key] if isinstance(key, str) else key or ())
 
     monkeypatch.setattr(ReportWidget, "send_state", send_state)
-    report = REPORTS["audit"]()
-    assert "wire" not in sent
-    LOOKS[look](report, tmp_path)
-    report._repr_mimebundle_()
-    report._repr_mimebundle_()
-    assert sent.count("wire") == 1
+    for name, look in LOOKS.items():
+        with subtests.test(name):
+            sent.clear()
+            report = REPORTS["audit"]()
+            assert "wire" not in sent
+            look(report, tmp_path)
+            report._repr_mimebundle_()
+            report._repr_mimebundle_()
+            assert sent.count("wire") == 1

@@ -34,7 +34,13 @@ PROGRAMS = {**ALL, "calling": calling()}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_place_has_one_count_of_steps(name: str) -> None:
+def test_people_and_python_count_steps_alike_everywhere(name: str) -> None:
+    assert_every_place_has_one_count_of_steps(name)
+    assert_what_a_person_reads_is_what_python_takes(name)
+    assert_memory_counts_steps_as_the_player_does(name)
+
+
+def assert_every_place_has_one_count_of_steps(name: str) -> None:
     recording = PROGRAMS[name]
     count, inside = len(recording), recording.numbers.inside
     player = Player(recording)
@@ -57,8 +63,7 @@ def test_every_place_has_one_count_of_steps(name: str) -> None:
     assert [line.split()[0] for line in str(strip).split("\n")] == whole[1:61]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_what_a_person_reads_is_what_python_takes(name: str) -> None:
+def assert_what_a_person_reads_is_what_python_takes(name: str) -> None:
     recording = PROGRAMS[name]
     player = Player(recording, stops=[-1])
     outline = recording_outline(recording).replace("\n", " ")
@@ -71,8 +76,7 @@ def test_what_a_person_reads_is_what_python_takes(name: str) -> None:
     assert player.wire["stops"] == [recording[len(recording)].index]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_memory_counts_steps_as_the_player_does(name: str) -> None:
+def assert_memory_counts_steps_as_the_player_does(name: str) -> None:
     recording = PROGRAMS[name]
     report = gradviz.memory(recording)
     peak = report.findings.number

@@ -18,9 +18,8 @@ def test_everything_is_drawn_from_top_to_bottom_if_nothing_is_asked_for() -> Non
     assert DEFAULT.parts == frozenset(PARTS)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_what_a_person_cannot_ask_for_is_refused(subtests: pytest.Subtests) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"direction": "RL"}, r"direction='RL' must be 'TB' \(top to bottom\) or 'LR'"),
         (
             {"show": ["colour"]},
@@ -29,11 +28,10 @@ def test_everything_is_drawn_from_top_to_bottom_if_nothing_is_asked_for() -> Non
         ({"hide": "colour"}, "hide='colour' is not a part of a picture"),
         ({"show": 3}, r"show=3 must list parts of the picture: show=\['saved'\]"),
         ({"hide": {"saved": 1}}, r"hide={'saved': 1} must list parts"),
-    ],
-)
-def test_what_a_person_cannot_ask_for_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        DrawOptions.of(**given)
+    ]
+    for given, message in refused:
+        with subtests.test(given=given, message=message), pytest.raises(OptionError, match=message):
+            DrawOptions.of(**given)
 
 
 @pytest.mark.parametrize(

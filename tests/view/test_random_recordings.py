@@ -14,10 +14,9 @@ from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines.recording import recording_outline
-from gradviz.view.step_index import step_indexes
 from tests.view.graphs import graphs
+from tests.view.recordings import assert_moments_know_what_their_graphs_know
 
 
 def reachable(graph: Graph, start: set[str]) -> set[str]:
@@ -87,18 +86,7 @@ def changes(before: dict[str, Any], now: dict[str, Any], roots: tuple[Any, ...])
 @settings(deadline=None, max_examples=80)
 @given(recordings())
 def test_the_moment_never_falls_behind(recording: Recording) -> None:
-    for step, moment, _ in step_indexes(recording):
-        graph_index = GraphIndex.of(step.graph)
-        assert moment.tags == graph_index.tags
-        assert moment.consumers == graph_index.consumers
-        assert moment.saved_by == graph_index.saved_by
-        assert moment.sharing == graph_index.sharing
-        assert moment.names == graph_index.names
-        assert moment.roots == graph_index.roots
-        told = {
-            k: v for k, v in graph_index.counts.items() if v and k not in ("none edges", "tensors")
-        }
-        assert {k: v for k, v in moment.counts.items() if v} == told
+    assert_moments_know_what_their_graphs_know(recording)
 
 
 @settings(deadline=None, max_examples=30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from itertools import combinations
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -18,8 +19,7 @@ from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph_index import GraphIndex
-from gradviz.view.step_index import step_indexes
+from tests.view.recordings import assert_moments_know_what_their_graphs_know
 
 
 def product() -> Recording:
@@ -107,36 +107,18 @@ def trained() -> Recording:
 
 
 PROGRAMS = {p.__name__: p for p in (product, hooked, second, written, cut, trained)}
-everywhere = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 
 
-@everywhere
-def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(
-    program: Callable[[], Recording],
-) -> None:
-    for step, moment, _ in step_indexes(program()):
-        graph_index = GraphIndex.of(step.graph)
-        assert moment.tags == graph_index.tags
-        assert moment.consumers == graph_index.consumers
-        assert moment.saved_by == graph_index.saved_by
-        assert moment.sharing == graph_index.sharing
-        assert moment.names == graph_index.names
-
-
-@everywhere
-def test_every_step_is_drawn(program: Callable[[], Recording]) -> None:
-    recording = program()
-    animation = Animation(recording)
-    for step in recording.all_steps:
-        ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
-        assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
-
-
-@everywhere
-def test_a_second_run_gives_the_same_outline_and_document(
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_every_step_is_drawn_as_its_graph_is_and_a_second_run_gives_the_same(
     program: Callable[[], Recording],
 ) -> None:
     one, other = program(), program()
+    assert_moments_know_what_their_graphs_know(one)
+    animation = Animation(one)
+    for step in one.all_steps:
+        ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
+        assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
     assert str(one) == str(other)
     first, again = recording_document(one), recording_document(other)
     for wire in (first, again):
@@ -146,9 +128,13 @@ def test_a_second_run_gives_the_same_outline_and_document(
     assert first == again
 
 
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
+@cache
+def told(program: Callable[[], Recording]) -> list[str]:
+    return [str(caption) for caption in captions(program())]
+
+
+def test_captions_say_why(subtests: pytest.Subtests) -> None:
+    for program, words in [
         (product, "1.0 × 3.0 = 3.0 went to a"),
         (few_numbers, "2 × [1.0, 1.0] × [2.0, -3.0] = [4.0, -6.0] went to"),
         (few_numbers, "1.0 expanded to (2,): [1.0, 1.0] went to"),
@@ -168,10 +154,9 @@ def test_a_second_run_gives_the_same_outline_and_document(
         (cut, "MulBackward0 no longer exists"),
         (trained, "SGD.step() updated model.0.weight"),
         (trained, "SGD.zero_grad() set model.0.weight.grad"),
-    ],
-)
-def test_captions_say_why(program: Callable[[], Recording], words: str) -> None:
-    assert any(words in caption for caption in captions(program()))
+    ]:
+        with subtests.test(program=program, words=words):
+            assert any(words in caption for caption in told(program))
 
 
 def test_an_error_marks_the_node_that_raised() -> None:

@@ -17,7 +17,8 @@ from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.inspector import node_sections
 from gradviz.view.outlines.graph import table
-from tests.view.documents import look_of, stored
+from gradviz.view.outlines.recording import recording_outline
+from tests.view.documents import check_document, look_of
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.recordings import ALL, cuts, loop, product
 
@@ -34,15 +35,26 @@ def at_every_step(wire: dict[str, Any], part: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["product", "second", "hooked", "cuts", "explained"])
+@pytest.mark.parametrize("name", [*ALL, "explained"])
 def test_wire_is_the_stored_one(name: str, check_golden: Callable[[str, str], None]) -> None:
-    wire = WIRES.get(name) or recording_document(explained(SILENT, FREED))
+    recording = ALL.get(name) or explained(SILENT, FREED)
+    wire = WIRES.get(name) or recording_document(recording)
     # The front end's tests draw this one.
-    check_golden(f"recording/{name}.json", stored(wire, with_drawing=name == "cuts"))
+    check_document(check_golden, f"recording/{name}", wire, with_drawing=name == "cuts")
+    assert wire["text"] == recording_outline(recording)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_items_are_those_of_the_graph_of_the_step(name: str) -> None:
+def test_the_document_says_of_every_step_what_its_graph_and_animation_say(name: str) -> None:
+    assert_items_are_those_of_the_graph_of_the_step(name)
+    assert_items_refer_to_items(name)
+    assert_outline_rows_are_those_of_the_graph_of_the_step(name)
+    assert_the_table_of_tensors_is_true_at_every_step(name)
+    assert_looks_and_picture_are_those_of_the_animation(name)
+    assert_leaves_have_the_tensors_of_their_cards(name)
+
+
+def assert_items_are_those_of_the_graph_of_the_step(name: str) -> None:
     recording = ALL[name]
     for step, items in zip(recording.all_steps, at_every_step(WIRES[name], "items"), strict=True):
         expected = {item["id"]: item for item in graph_document(step.graph)["items"]}
@@ -55,15 +67,13 @@ def test_items_are_those_of_the_graph_of_the_step(name: str) -> None:
         assert {key for key in expected if key not in leaves} <= set(items)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_items_refer_to_items(name: str) -> None:
+def assert_items_refer_to_items(name: str) -> None:
     for items in at_every_step(WIRES[name], "items"):
         for item in items.values():
             assert {*item["next"], *item["prev"]} <= set(items)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
+def assert_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
     recording = ALL[name]
     for step, rows in zip(recording.all_steps, at_every_step(WIRES[name], "rows"), strict=True):
         found = table(step.graph)
@@ -78,8 +88,7 @@ def test_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
+def assert_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
     for step, rows in zip(ALL[name].all_steps, at_every_step(WIRES[name], "tensors"), strict=True):
         assert set(rows) == {info.id for info in step.tensors}
         for info in step.tensors:
@@ -90,8 +99,7 @@ def test_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
             assert (told[".grad"] == "None") == (info.grad is None)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_looks_and_picture_are_those_of_the_animation(name: str) -> None:
+def assert_looks_and_picture_are_those_of_the_animation(name: str) -> None:
     wire, animations = WIRES[name], Animations(ALL[name])
     assert wire["density"] == animations.opening
     assert list(wire["pictures"]) == ["compact", "normal", "full"]
@@ -156,9 +164,10 @@ def test_terms_name_something_that_the_page_has() -> None:
                     assert piece["id"] in known or re.fullmatch(r"line:0:\d", piece["id"])
 
 
-@pytest.mark.parametrize(
-    ("recording", "step", "opening"),
-    [
+def test_opens_where_it_is_told_to_else_at_the_error_or_the_first_step(
+    subtests: pytest.Subtests,
+) -> None:
+    for recording, step, opening in [
         (product(), None, 1),
         (product(), 4, 4),
         (product(), 7, 8),
@@ -172,25 +181,24 @@ def test_terms_name_something_that_the_page_has() -> None:
         (ALL["second"], None, 25),
         (ALL["second"], 0, 0),
         (loop(), None, 1),
-    ],
-)
-def test_opens_where_it_is_told_to_else_at_the_error_or_the_first_step(
-    recording: Recording, step: int | str | None, opening: int
-) -> None:
-    assert opening_step(recording, step) == opening
+    ]:
+        with subtests.test(recording=recording, step=step):
+            assert opening_step(recording, step) == opening
 
 
-@pytest.mark.parametrize("step", [14, -15, 1.0, "7.2", "", True, "error", "line:9", "ExpBackward0"])
-def test_a_step_that_does_not_exist_is_refused(step: Any) -> None:
-    there = (
-        r"this recording has no step .*; it has the steps 0 to 13 "
-        r"\(and 9 sub-steps, such as 7\.1\), backward, line:1, .*, line:6, "
-        r"AddBackward0, AccumulateGrad \(3\), MulBackward0$"
-    )
-    with pytest.raises(OptionError, match=f"^step: {there}"):
-        recording_document(product(), step)
-    with pytest.raises(OptionError, match=f"^stops: {there}"):
-        recording_document(product(), stops=[step])
+def test_a_step_that_does_not_exist_is_refused(subtests: pytest.Subtests) -> None:
+    missing: list[Any] = [14, -15, 1.0, "7.2", "", True, "error", "line:9", "ExpBackward0"]
+    for step in missing:
+        with subtests.test(step=step):
+            there = (
+                r"this recording has no step .*; it has the steps 0 to 13 "
+                r"\(and 9 sub-steps, such as 7\.1\), backward, line:1, .*, line:6, "
+                r"AddBackward0, AccumulateGrad \(3\), MulBackward0$"
+            )
+            with pytest.raises(OptionError, match=f"^step: {there}"):
+                recording_document(product(), step)
+            with pytest.raises(OptionError, match=f"^stops: {there}"):
+                recording_document(product(), stops=[step])
 
 
 def test_stops_are_in_order_and_each_once() -> None:
@@ -198,26 +206,7 @@ def test_stops_are_in_order_and_each_once() -> None:
     assert stops == [4, 6, 7, 22]
 
 
-def test_ticks_mark_what_happens_inside_backward() -> None:
-    ticks = [view["tick"] for view in WIRES["hooked"]["views"]]
-    assert ticks.count("backward") == 1
-    assert ticks.count("hook") == 1
-    assert ticks.count("accumulate") == 4
-    assert ticks.count("free") == 1
-    assert WIRES["second"]["views"][-1]["tick"] == "error"
-
-
-def test_lines_know_what_they_made_and_what_runs_next() -> None:
-    wire = WIRES["product"]
-    assert wire["links"]["lines"]["0:4"] == ["n0", "n1", "n2", "t3"]
-    following = [view["next_line"] for view in wire["views"]]
-    assert following[:6] == [1, 2, 3, 4, 5, 6]
-    assert following[6:21] == [6] * 15
-    assert following[21:] == [None, None]
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_leaves_have_the_tensors_of_their_cards(name: str) -> None:
+def assert_leaves_have_the_tensors_of_their_cards(name: str) -> None:
     looks = (look for looks in Animation(ALL[name]).elements.values() for look in looks if look)
     cards = {(look.text("data-id"), look.text("data-tensor")) for look in looks}
     told = {(n, t) for n, tensors in WIRES[name]["links"]["leaves"].items() for t in tensors}
@@ -239,21 +228,6 @@ def test_the_recording_itself_travels_while_the_document_is_small() -> None:
 def test_what_travels_is_small() -> None:
     for wire in WIRES.values():
         assert len(json.dumps(compress(wire))) < 30_000  # three densities
-
-
-def test_legend_has_the_marks_of_all_steps() -> None:
-    classes = {entry["class"] for entry in WIRES["hooked"]["legend"]}
-    assert {"gv-freed", "gv-held", "gv-now", "gv-next", "gv-done", "gv-flow", "gv-hook"} <= classes
-    assert "gv-cut" in {entry["class"] for entry in WIRES["cuts"]["legend"]}
-    assert "gv-cut" not in classes
-
-
-def test_a_waiting_leaf_is_an_item_under_the_id_of_its_card() -> None:
-    items = at_every_step(WIRES["cuts"], "items")
-    assert items[1]["n1"]["aria"].endswith("in no graph now")
-    assert items[2]["n1"]["details"] != items[1]["n1"]["details"]
-    assert "n0" not in items[7]
-    assert items[7]["n1"]["label"] == "w"
 
 
 def test_details_follow_the_step() -> None:

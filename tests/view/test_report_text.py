@@ -43,11 +43,12 @@ def test_columns_are_aligned_by_what_is_seen_and_long_cells_are_shortened() -> N
     assert "…" in lines[-1]
 
 
-@pytest.mark.parametrize("word", HOSTILE)
-def test_hostile_words_stay_in_their_line(word: str) -> None:
-    text = report_text(hostile(word))
-    assert len(text.split("\n")) == 7
-    assert not set(text) & set("\x00\x1b\r\u202e\u2028\ud800")
+def test_hostile_words_stay_in_their_line(subtests: pytest.Subtests) -> None:
+    for word in HOSTILE:
+        with subtests.test(word=word):
+            text = report_text(hostile(word))
+            assert len(text.split("\n")) == 7
+            assert not set(text) & set("\x00\x1b\r\u202e\u2028\ud800")
 
 
 def test_of_blocks_the_open_ones_are_printed_and_the_closed_rows_counted() -> None:

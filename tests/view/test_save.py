@@ -44,28 +44,30 @@ SAVED: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAVED)
-@pytest.mark.parametrize(
-    ("file", "options"),
-    [
+def test_an_animation_of_what_is_no_recording_is_refused_with_what_to_type(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = [
         ("x.svg", {"animated": True}),
         ("x.svg", {"stops": [1]}),
         ("x.svg", {"seconds": 2}),
         ("x.gif", {}),
         ("x.apng", {}),
-    ],
-)
-def test_an_animation_of_what_is_no_recording_is_refused_with_what_to_type(
-    tmp_path: Path, name: str, file: str, options: dict[str, Any]
-) -> None:
-    with pytest.raises(OptionError, match=r"gradviz\.record\(\).*save\('steps\.svg', animated=T"):
-        SAVED[name]().save(tmp_path / file, **options)
-    assert not (tmp_path / file).exists()
+    ]
+    for file, options in asked:
+        for name in SAVED:
+            with subtests.test(file=file, options=options, name=name):
+                with pytest.raises(
+                    OptionError, match=r"gradviz\.record\(\).*save\('steps\.svg', animated=T"
+                ):
+                    SAVED[name]().save(tmp_path / file, **options)
+                assert not (tmp_path / file).exists()
 
 
-@pytest.mark.parametrize("name", SAVED)
 def test_a_picture_that_does_not_move_is_saved_with_animated_false(
-    tmp_path: Path, name: str
+    tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    SAVED[name]().save(tmp_path / "x.svg", animated=False)
-    assert "<svg" in (tmp_path / "x.svg").read_text()
+    for name in SAVED:
+        with subtests.test(name=name):
+            SAVED[name]().save(tmp_path / "x.svg", animated=False)
+            assert "<svg" in (tmp_path / "x.svg").read_text()

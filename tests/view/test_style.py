@@ -24,28 +24,25 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize(
-    ("text", "paper"),
-    [
+def test_text_is_readable(subtests: pytest.Subtests) -> None:
+    for text, paper in [
         *(("ink", paper) for paper in ("card", "head", *FILLS)),
         *(("muted", paper) for paper in ("card", "head", "tag-fill")),
         ("modified", "modified-fill"),
         ("now", "card"),
         ("card", "now"),
         ("root-ink", "root"),
-    ],
-)
-def test_text_is_readable(theme: dict[str, str], text: str, paper: str) -> None:
-    assert contrast(theme[text], theme[paper]) >= 4.5
+    ]:
+        for theme in [LIGHT, DARK]:
+            with subtests.test(text=text, paper=paper, theme=theme):
+                assert contrast(theme[text], theme[paper]) >= 4.5
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize(
-    "line", [n for n in LIGHT if n + "-fill" in LIGHT or n in ("line", "edge", "freed")]
-)
-def test_lines_can_be_seen_on_cards(theme: dict[str, str], line: str) -> None:
-    assert contrast(theme[line], theme["card"]) >= 3
+def test_lines_can_be_seen_on_cards(subtests: pytest.Subtests) -> None:
+    for line in [n for n in LIGHT if n + "-fill" in LIGHT or n in ("line", "edge", "freed")]:
+        for theme in [LIGHT, DARK]:
+            with subtests.test(line=line, theme=theme):
+                assert contrast(theme[line], theme["card"]) >= 3
 
 
 @pytest.mark.parametrize("page", ["#ffffff", "#111111"])

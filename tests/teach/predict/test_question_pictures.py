@@ -73,9 +73,8 @@ def returning(make: Callable[[Any, Any, Any], Any]) -> Callable[[], Any]:
 # ---------------------------------------------------------------------- the key
 
 
-@pytest.mark.parametrize(
-    ("click", "make", "key"),
-    [
+def test_the_key_is_what_the_function_returned(subtests: pytest.Subtests) -> None:
+    for click, make, key in [
         ("node", lambda a, y, z: z.grad_fn, ["MulBackward0"]),
         ("node", lambda a, y, z: z.grad_fn.next_functions[0][0], ["ExpBackward0"]),
         ("node", lambda a, y, z: y.grad_fn.next_functions[0][0], ["a"]),
@@ -92,14 +91,11 @@ def returning(make: Callable[[Any, Any, Any], Any]) -> Callable[[], Any]:
             ["y", "a"],
         ),
         ("nodes", lambda a, y, z: {"one": "MulBackward0", "two": a}, ["a", "MulBackward0"]),
-    ],
-)
-def test_the_key_is_what_the_function_returned(
-    click: str, make: Callable[[Any, Any, Any], Any], key: list[str]
-) -> None:
-    question = asked(returning(make), click=click)
-    assert sorted(question.key) == sorted(key)
-    assert question.judge(question.key).is_right
+    ]:
+        with subtests.test(click=click, make=make):
+            question = asked(returning(make), click=click)
+            assert sorted(question.key) == sorted(key)
+            assert question.judge(question.key).is_right
 
 
 def test_the_node_that_raised_is_the_key_of_a_program_that_raises() -> None:
@@ -317,9 +313,8 @@ def test_the_same_program_gives_the_same_bytes() -> None:
 # ----------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize(
-    ("value", "click", "message"),
-    [
+def test_an_answer_that_is_not_in_the_picture_is_an_error(subtests: pytest.Subtests) -> None:
+    for value, click, message in [
         ("TanhBackward0", "node", r"'TanhBackward0' is nothing in the picture.*before backward 1"),
         ("y", "node", r"y, which is not among the nodes .*click='tensor' or click='tensors'"),
         ("MulBackward0", "tensor", r"not among the tensors .*click='node'"),
@@ -327,21 +322,19 @@ def test_the_same_program_gives_the_same_bytes() -> None:
         ([], "nodes", r"at least one node"),
         (["a", "b"], "node", r"returned 2 nodes, a, b, .*click='nodes'"),
         (3, "node", r"the answer is 3, which is nothing in the picture"),
-    ],
-)
-def test_an_answer_that_is_not_in_the_picture_is_an_error(
-    value: object, click: str, message: str
-) -> None:
-    def program() -> object:
-        a = torch.tensor(2.0, requires_grad=True)
-        b = torch.tensor(3.0, requires_grad=True)
-        y = a * b
-        out = y + a
-        out.backward()
-        return value
+    ]:
+        with subtests.test(value=value, click=click):
 
-    with pytest.raises(OptionError, match=message):
-        asked(program, click=click)
+            def program(value: object = value) -> object:
+                a = torch.tensor(2.0, requires_grad=True)
+                b = torch.tensor(3.0, requires_grad=True)
+                y = a * b
+                out = y + a
+                out.backward()
+                return value
+
+            with pytest.raises(OptionError, match=message):
+                asked(program, click=click)
 
 
 def test_a_name_that_several_nodes_have_is_an_error_that_lists_them() -> None:

@@ -3,7 +3,6 @@ its order, and closing a fold restores what was."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from itertools import combinations, permutations
 from typing import Any
@@ -21,6 +20,7 @@ from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.stretch import Stretch
 from tests.view.crossings import points_along
+from tests.view.documents import as_text
 from tests.view.folds import blocks, drawing_of, folded_graphs
 
 COMPACT: Density = "compact"
@@ -207,19 +207,13 @@ def test_a_stretch_without_needs_is_the_identity() -> None:
 # The same algorithm in the browser reads these files, too.
 
 
-def vector(drawing: FoldedDrawing, opened: set[str], root: str) -> dict[str, Any]:
-    """What is put together, and the result."""
-    direction, tree = drawing.options.direction, drawing.folding.tree
-    insides = {}
-    for fold in tree:
-        data = inside_data(drawing.drawings.drawn(fold.id, COMPACT))
-        insides[fold.id] = {**data, "cards": [{**card, "markup": ""} for card in data["cards"]]}
+def result(drawing: FoldedDrawing, opened: set[str], root: str) -> dict[str, Any]:
+    """What is asked for, and what is put together."""
+    direction = drawing.options.direction
     composed = compose(root, opened, lambda key: drawing.drawings.drawn(key, COMPACT), direction)
     return {
-        "direction": direction,
         "root": root,
         "opened": sorted(opened, key=lambda key: int(key[1:])),
-        "insides": insides,
         "expected": {
             "width": rounded(composed.width),
             "height": rounded(composed.height),
@@ -245,21 +239,24 @@ def rounded(value: float) -> float:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("which", ["closed", "one", "nested", "all", "focused"])
 def test_both_sides_put_pictures_together_alike(
-    check_golden: Callable[[str, str], None], direction: Direction, which: str
+    check_golden: Callable[[str, str], None], direction: Direction
 ) -> None:
     folding, drawing = drawing_of(blocks(3), options=DrawOptions(direction=direction))
     tree = folding.tree
     deepest = max(tree, key=lambda fold: len(tree.around(fold.id)))
     nested = {fold.id for fold in tree.around(deepest.id)} | {deepest.id}
-    opened = {
-        "closed": {"f0"},
-        "one": {"f0", tree.root.folds[0].id},
-        "nested": nested,
-        "all": {fold.id for fold in tree},
-        "focused": nested,
-    }[which]
-    root = tree.root.folds[0].id if which == "focused" else "f0"
-    text = json.dumps(vector(drawing, opened, root)) + "\n"
-    check_golden(f"composition/{which}_{direction}.json", text)
+    block = tree.root.folds[0].id
+    insides = {}
+    for fold in tree:
+        data = inside_data(drawing.drawings.drawn(fold.id, COMPACT))
+        insides[fold.id] = {**data, "cards": [{**card, "markup": ""} for card in data["cards"]]}
+    pictures = {
+        "closed": result(drawing, {"f0"}, "f0"),
+        "one": result(drawing, {"f0", block}, "f0"),
+        "nested": result(drawing, nested, "f0"),
+        "all": result(drawing, {fold.id for fold in tree}, "f0"),
+        "focused": result(drawing, nested, block),
+    }
+    document = {"direction": direction, "insides": insides, "pictures": pictures}
+    check_golden(f"composition/{direction}.json", as_text(document))

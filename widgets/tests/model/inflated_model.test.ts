@@ -18,10 +18,9 @@ const make = (state = {}) => {
   return { model, end, inflated, titles };
 };
 const titled = (title: string) => compressed({ ...wire, title });
-/** All that was on its way has arrived: it began before this does. */
+/** All that was on its way has arrived: it began before these, of which each waits for the last. */
 const settled = async () => {
-  await inflateDocument(await titled("last"));
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const title of ["one", "another", "last"]) await inflateDocument(await titled(title));
 };
 
 afterEach(() => {
