@@ -13,11 +13,11 @@ from gradviz.model.explanation import SILENT as SILENT_KINDS
 from gradviz.model.explanation import ErrorKind
 from tests.analysis.explain import (
     gradient_scenarios,
-    other_programs,
     replicated_programs,
     silent_scenarios,
 )
 from tests.analysis.explain.running import run
+from tests.ledger.programs import ALL as BUGS
 
 ROWS: list[Fault[Any]] = [*LOUD, *SILENT]
 
@@ -58,7 +58,7 @@ def test_every_kind_has_a_row_and_every_row_a_kind() -> None:
 def test_every_row_is_shown_by_a_program() -> None:
     shown: set[str] = {one.kind for one in gradient_scenarios.ALL}
     shown |= {one.kind for one in silent_scenarios.SCENARIOS}
-    shown |= {*other_programs.KINDS.values()}
+    shown |= {kind for bug in BUGS if bug.explained for kind in bug.kinds}
     shown |= {one.kind for one in replicated_programs.ALL}
     assert {fault.kind for fault in ROWS} - shown == {"other"}
 
