@@ -11,8 +11,10 @@ import os
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
 from functools import partial
 from hashlib import sha256
+from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
@@ -95,7 +97,8 @@ def said_of(name: str) -> str:
     torch.set_num_threads(1)
     np.random.seed(0)
     try:
-        return PROGRAMS[name](_text_of)
+        with redirect_stdout(StringIO()):  # some programs print
+            return PROGRAMS[name](_text_of)
     finally:
         torch.set_num_threads(threads)
 
