@@ -44,7 +44,8 @@ class Bug:
     """Ways to fix it, the canonical one first; each as edits of the text without marks. With each
     the result is that of the reference."""
     reference: str
-    """A cell that takes the place of the last one and finds the right result in another way."""
+    """A cell that takes the place of the last one and finds the right result in another way; an
+    explained program has none."""
     result: str
     """What must be right, as an expression: tensors, which the reference binds too."""
     variables: tuple[str, ...] = ()
@@ -66,6 +67,11 @@ class Bug:
     """Parameters that get no gradient, or are not updated, because the author wants it so."""
     shown: str = ""
     """Of a fault with which the result is right: an expression, true with it and false without."""
+    explained: bool = False
+    """Whether everything is named, which a test demands. The totals of realistic programs, which
+    are written without looking at what is said of them, do not count it."""
+    without_fix: bool = False
+    """Whether no fix of an explained program is offered: none is known to be right."""
 
     def __str__(self) -> str:
         return self.name
@@ -90,7 +96,9 @@ class Bug:
 
     @property
     def right(self) -> tuple[Piece, ...]:
-        """The program whose last cell finds the right result in another way."""
+        """The program whose last cell finds the right result in another way, if there is one."""
+        if not self.reference:
+            return self.fixed(self.fixes[0])
         return (*self.pieces[:-1], Piece("", self.reference))
 
     def places(self, mark: str) -> tuple[Place, ...]:
@@ -136,3 +144,17 @@ def bug(
     """Put a program in the list."""
     program, other = dedent(text).strip("\n"), dedent(reference).strip("\n")
     ALL.append(Bug(name, family, program, fixes, other, result, **facts))  # type: ignore[arg-type]
+
+
+def explained(
+    family: str,
+    name: str,
+    variables: tuple[str, ...],
+    text: str,
+    *fixes: tuple[Edit, ...],
+    result: str = "[p.grad for p in model.parameters()]",
+    **facts: object,
+) -> None:
+    """Put a program in the list of which everything is named."""
+    facts |= {"variables": variables, "audit": ("", "", ""), "explained": True}
+    bug(name, family, text, *fixes, reference="", result=result, **facts)

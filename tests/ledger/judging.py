@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from torch import Tensor
 
@@ -20,7 +20,6 @@ from tests.ledger.bug import Bug, Piece, Place, first_line
 from tests.ledger.running import Mode, Ran, are_equal, run, values_of
 
 MODES: Final[tuple[Mode, ...]] = ("as it comes", "cell alone")
-_Seen = tuple[tuple[Explanation, ...], tuple["Finding", ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,33 @@ class Finding:
     """The line it gives."""
     is_fault: bool = True
     """Whether it says that something is wrong; else it states a fact that is worth a look."""
+
+
+class _Seen(NamedTuple):
+    """What is said of one version of a program."""
+
+    error: tuple[str, str]
+    """Class and text of what it raised."""
+    explanations: tuple[Explanation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Result(NamedTuple):
+    """What a version of a program without the fault computes; it is not recorded."""
+
+    error: str
+    """Class and text of what it raised, ``""`` if it did not."""
+    values: list[Tensor]
+    is_shown: bool
+    """Whether the fault of a program whose result is right shows."""
+
+
+class Expected(NamedTuple):
+    """Right results of a program."""
+
+    reference: Result
+    fixed: tuple[Result, ...]
+    also_right: tuple[Result, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +83,8 @@ class Judged:
 
     bug: Bug
     mode: Mode
+    error: tuple[str, str]
+    """Class and text of what it raised, ``("", "None")`` if it did not."""
     kind: bool
     """Whether the kind of the error is named, and is one of those that do not mislead."""
     raises: bool
@@ -95,8 +123,8 @@ class Judged:
 @cache
 def judged(bug: Bug, mode: Mode) -> Judged:
     """Run a program, its fixed versions, and what is offered as a fix."""
-    explanations, findings = _seen(bug, bug.pieces, mode)
-    after = [_seen(bug, bug.fixed(way), mode)[1] for way in bug.fixes]
+    error, explanations, findings = _seen(bug, bug.pieces, mode)
+    after = [_seen(bug, bug.fixed(way), mode).findings for way in bug.fixes]
     against = {(one.tool, one.what) for one in after[0]}
     told = [one for one in findings if (one.tool, one.what) not in against]
     lines = [one.at for one in told]
@@ -109,6 +137,7 @@ def judged(bug: Bug, mode: Mode) -> Judged:
     return Judged(
         bug=bug,
         mode=mode,
+        error=error,
         kind=found.kind in bug.kinds if bug.kinds else found.kind not in ("", "other"),
         raises=place_of(found.noticed) in bug.places("raises"),
         variable=any(name in bug.variables for name in found.variables[:2]),
@@ -146,9 +175,9 @@ def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
     seen: list[_Seen] = []
 
     def look(ran: Ran) -> None:
-        recording = ran.recording
+        recording, error = ran.recording, (ran.raised, str(ran.error))
         if recording is None:
-            seen.append(((), ()))
+            seen.append(_Seen(error))
             return
         explanations = gradviz.explain(recording)
         found = [
@@ -162,7 +191,7 @@ def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
                 elif isinstance(report, Memory):
                     found += _of_curve(report)
             found += _of_audit(bug, ran, recording)
-        seen.append((tuple(explanations), tuple(found)))
+        seen.append(_Seen(error, tuple(explanations), tuple(found)))
 
     run(pieces, mode, look)
     return seen[0]
@@ -232,10 +261,19 @@ def _of_curve(memory: Memory) -> list[Finding]:
 
 
 @cache
-def expected(bug: Bug) -> tuple[list[Tensor], ...]:
-    """Right results: that of the reference, and of each fixed version."""
-    programs = (bug.right, *(bug.fixed(way) for way in (*bug.fixes, *bug.also_right)))
-    return tuple(values_of(run(pieces).space, bug.result) for pieces in programs)
+def expected(bug: Bug) -> Expected:
+    """What a program computes without its fault."""
+    fixed = tuple(_result(bug, bug.fixed(way), bug.shown) for way in bug.fixes)
+    also_right = tuple(_result(bug, bug.fixed(way)) for way in bug.also_right)
+    return Expected(_result(bug, bug.right) if bug.reference else fixed[0], fixed, also_right)
+
+
+def _result(bug: Bug, pieces: Sequence[Piece], shown: str = "") -> Result:
+    ran = run(pieces)
+    if ran.error is not None:
+        return Result(f"{ran.raised}: {ran.error}", [], False)
+    is_shown = bool(shown) and bool(eval(shown, dict(ran.space)))
+    return Result("", values_of(ran.space, bug.result), is_shown)
 
 
 def verdict_on(bug: Bug, fix: Fix) -> str:
@@ -256,7 +294,10 @@ def verdict_on(bug: Bug, fix: Fix) -> str:
         result = values_of(ran.space, bug.result)
     except Exception as error:
         return f"raises {type(error).__name__}: {str(error)[:60]}"
-    return "right" if any(are_equal(result, one) for one in expected(bug)) else "another result"
+    reference, of_fixes, also_right = expected(bug)
+    results = (reference, *of_fixes, *also_right)
+    is_right = any(are_equal(result, one.values) for one in results if not one.error)
+    return "right" if is_right else "another result"
 
 
 def _edited(pieces: Sequence[Piece], at: int, edits: Sequence[Fix]) -> Piece:

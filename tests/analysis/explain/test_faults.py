@@ -9,11 +9,12 @@ from gradviz.analysis.explain.fault import Fault
 from gradviz.analysis.explain.fault_table import LOUD, OTHER, SILENT
 from gradviz.model.explanation import SILENT as SILENT_KINDS
 from gradviz.model.explanation import ErrorKind
-from tests.analysis.explain import other_programs, replicated_programs
+from tests.analysis.explain import replicated_programs
 from tests.analysis.explain.gradient_scenarios import ALL
 from tests.analysis.explain.running import run
 from tests.analysis.explain.silent_scenarios import SCENARIOS
 from tests.analysis.explain.stored import Stored, fields_of
+from tests.ledger.programs import ALL as BUGS
 
 ROWS: list[Fault[Any]] = [*LOUD, *SILENT]
 
@@ -53,8 +54,8 @@ def test_every_kind_has_a_row_and_every_row_a_kind() -> None:
 
 def test_every_row_is_shown_by_a_program() -> None:
     stored = (Stored("explanations.txt", map(str, ALL)), Stored("silent.txt", map(str, SCENARIOS)))
-    shown = {fields_of(text)["kind"] for one in stored for text in one.texts.values()}
-    shown |= {*other_programs.KINDS.values()}
+    shown = {fields_of(text)["kind"] for file in stored for text in file.texts.values()}
+    shown |= {kind for bug in BUGS if bug.explained for kind in bug.kinds}
     shown |= {one.kind for one in replicated_programs.ALL}
     assert {fault.kind for fault in ROWS} - shown == {"other"}
 

@@ -8,6 +8,11 @@ from tests.ledger.bug import ALL as _ALL
 from tests.ledger.bug import Bug
 from tests.ledger.programs import (
     everyday,
+    explained_cuts,
+    explained_freed,
+    explained_others,
+    explained_starts,
+    explained_writes,
     functions,
     gradients_and_optimizers,
     graph_freed,
@@ -32,6 +37,11 @@ from tests.ledger.programs import (
 
 MODULES: Final = (
     everyday,
+    explained_cuts,
+    explained_freed,
+    explained_others,
+    explained_starts,
+    explained_writes,
     functions,
     gradients_and_optimizers,
     graph_freed,

@@ -12,6 +12,7 @@ from gradviz.analysis.code.statements import (
     Statement,
     last_name,
     loops_around,
+    names_bound,
     names_read,
     same_block,
     start_of,
@@ -131,8 +132,14 @@ def _in_the_loop(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
     gone = () if is_read else tuple(Fix(Sentence(), "", "instead", m.at) for m in moved)
     if not all(m.is_alone for m in moved):
         gone = ()
-    does = say("computes {} again in each turn, with a new graph for each backward", names[-1])
+    does = say("computes {} again in each turn, with a new graph for each backward", _result(moved))
     return Fix(does, "\n".join(m.text for m in moved), "before", place.at, gone)
+
+
+def _result(statements: Sequence[Statement]) -> str:
+    """The variable that they compute: the first that the last of them binds."""
+    bound = [names_bound(statement) for statement in statements]
+    return next(names[0] for names in reversed(bound) if names)
 
 
 def _lines(statements: Sequence[Statement]) -> set[int]:
@@ -253,7 +260,7 @@ def _in_the_closure(values: Sequence[Reused], context: ErrorContext) -> Fix | No
         gone = ()  # a cell's variables may be read in other cells
     elif any(set(names) & set(names_read(s.node)) for s in own if not s.is_compound):
         gone = ()
-    does = say("computes {} again at each call, with a new graph for each backward", names[-1])
+    does = say("computes {} again at each call, with a new graph for each backward", _result(moved))
     return Fix(does, "\n".join(m.text for m in moved), "before", place.at, gone)
 
 

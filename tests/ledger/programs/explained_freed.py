@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
+from functools import partial
 from typing import Final
 
-from tests.analysis.explain.file_programs import FileProgram
-from tests.ledger.bug import Edit
+from tests.ledger.bug import explained
 
 MESSAGE: Final = "backward through the graph a second time"
-PROGRAMS: Final[list[FileProgram]] = []
-
-
-def program(
-    name: str,
-    variables: tuple[str, ...],
-    text: str,
-    *fixes: tuple[Edit, ...],
-    result: str = "[p.grad for p in model.parameters()]",
-    also_right: tuple[tuple[Edit, ...], ...] = (),
-) -> None:
-    """Put a program in the list."""
-    PROGRAMS.append(
-        FileProgram(
-            name,
-            "graph freed",
-            dedent(text).strip("\n"),
-            fixes,
-            "",
-            result,
-            variables=variables,
-            message=MESSAGE,
-            also_right=also_right,
-            raised="RuntimeError",
-            audit=("", "", ""),
-        )
-    )
-
+program = partial(explained, "explained: graph freed", message=MESSAGE)
 
 # --- kept as data for later turns ------------------------------------------------------------
 
@@ -113,6 +85,7 @@ program(
         optimizer.step()
     """,
     (("self.values.append(value)", "self.values.append(value.detach())"),),
+    without_fix=True,
 )
 program(
     "cells kept in slots of a dict",
@@ -480,6 +453,8 @@ program(
         optimizer.step()
     """,
     (("features = model[:2](x)", "features = model[:2](x).detach()"),),
+    without_fix=True,
+    without_gradient=("model.0.weight", "model.0.bias"),
 )
 program(
     "critic learns from stored values only",
@@ -504,6 +479,7 @@ program(
             "sum((model(s).squeeze() - r) ** 2 for s, r in zip(states, returns))",
         ),
     ),
+    without_fix=True,
 )
 program(
     "values pushed as records with their states",
@@ -571,6 +547,7 @@ program(
             "for mean in [model(one).mean(0) for one in support]]",
         ),
     ),
+    without_fix=True,
 )
 program(
     "features of this turn are compared with those of all turns",
@@ -595,6 +572,7 @@ program(
             "bank.append(z.detach())",
         ),
     ),
+    without_fix=True,
 )
 
 # --- averages through which gradients may be meant -------------------------------------------
@@ -621,6 +599,7 @@ for _name, _average, _loss in (
             optimizer.step()
         """,
         (("0.9 * average", "0.9 * average.detach()"),),
+        without_fix=True,
     )
 program(
     "number of a total is kept",
@@ -644,6 +623,7 @@ program(
             "loss = F.mse_loss(model(x), y)\n    total += loss.detach()\n    loss.backward()",
         ),
     ),
+    without_fix=True,
 )
 program(
     "advantage trains the critic first",
@@ -665,6 +645,7 @@ program(
     """,
     (("logp * adv", "logp * adv.detach()"),),
     result="[*actor.parameters(), *critic.parameters()]",
+    without_gradient=("critic.weight", "critic.bias"),
 )
 
 program(

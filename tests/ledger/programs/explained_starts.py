@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
+from functools import partial
 from typing import Final
 
-from tests.analysis.explain.file_programs import FileProgram
-from tests.ledger.bug import Edit
+from tests.ledger.bug import explained
 
 NOT_SCALAR: Final = "grad can be implicitly created only for scalar outputs"
 LEAF: Final = "is being used in an in-place operation"
-PROGRAMS: Final[list[FileProgram]] = []
-
-
-def program(
-    name: str,
-    message: str,
-    variables: tuple[str, ...],
-    text: str,
-    *fixes: tuple[Edit, ...],
-    result: str,
-    also_right: tuple[tuple[Edit, ...], ...] = (),
-) -> None:
-    """Put a program in the list."""
-    PROGRAMS.append(
-        FileProgram(
-            name,
-            "starts",
-            dedent(text).strip("\n"),
-            fixes,
-            "",
-            result,
-            variables=variables,
-            message=message,
-            also_right=also_right,
-            raised="RuntimeError",
-            audit=("", "", ""),
-        )
-    )
-
+program = partial(explained, "explained: gradients asked for")
 
 # --- gradients of each example ---------------------------------------------------------------
 
 program(
     "velocity field of a potential",
-    NOT_SCALAR,
     ("potential", "u"),
     """
     # %% flow.py
@@ -74,10 +44,11 @@ program(
     """,
     (("grad(u, z", "grad(u.sum(), z"),),
     result="[v, *[p.grad for p in model.parameters()]]",
+    message=NOT_SCALAR,
+    without_gradient=("model.net.2.bias",),
 )
 program(
     "saliency of the highest scores",
-    NOT_SCALAR,
     ("top", "scores"),
     """
     # %%
@@ -90,10 +61,10 @@ program(
     """,
     (("top.backward()", "top.sum().backward()"),),
     result="[saliency]",
+    message=NOT_SCALAR,
 )
 program(
     "loss of each example goes backward",
-    NOT_SCALAR,
     ("loss",),
     """
     # %% fit.py
@@ -115,10 +86,10 @@ program(
     """,
     (("loss.backward()", "loss.mean().backward()"),),
     result="list(model.parameters())",
+    message=NOT_SCALAR,
 )
 program(
     "gradients of parameters of a loss of each example",
-    NOT_SCALAR,
     ("losses",),
     """
     # %%
@@ -130,13 +101,13 @@ program(
     """,
     (("grad(losses,", "grad(losses.mean(),"),),
     result="list(grads)",
+    message=NOT_SCALAR,
 )
 
 # --- a leaf that is written before it is used ------------------------------------------------
 
 program(
     "images for an attack normalised in place by a helper",
-    LEAF,
     ("images", "batch", "x"),
     """
     # %% scaling.py
@@ -163,10 +134,10 @@ program(
         ),
     ),
     result="[images.grad, attacked]",
+    message=LEAF,
 )
 program(
     "input clamped in place before its gradient is asked for",
-    LEAF,
     ("x", "given"),
     """
     # %% limit.py
@@ -183,10 +154,10 @@ program(
     """,
     (("given.clamp_(low, high)", "given = given.clamp(low, high)"),),
     result="[gradient]",
+    message=LEAF,
 )
 program(
     "noise added in place to an input that requires grad",
-    LEAF,
     ("x", "batch"),
     """
     # %% noise.py
@@ -205,10 +176,10 @@ program(
     """,
     (("batch += 0.1 * noise", "batch = batch + 0.1 * noise"),),
     result="[x.grad, *[p.grad for p in model.parameters()]]",
+    message=LEAF,
 )
 program(
     "step of gradient descent by a helper",
-    LEAF,
     ("w", "weight"),
     """
     # %% descent.py
@@ -233,10 +204,10 @@ program(
         ),
     ),
     result="[w]",
+    message=LEAF,
 )
 program(
     "perturbation projected in place by a helper",
-    LEAF,
     ("delta", "d"),
     """
     # %% project.py
@@ -265,4 +236,5 @@ program(
         ),
     ),
     result="[delta]",
+    message=LEAF,
 )

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
+from functools import partial
 from typing import Final
 
-from tests.analysis.explain.file_programs import FileProgram
-from tests.ledger.bug import Edit
+from tests.ledger.bug import explained
 
-NO_GRAPH: Final = "does not require grad"
-PROGRAMS: Final[list[FileProgram]] = []
-
-
-def program(
-    name: str,
-    variables: tuple[str, ...],
-    text: str,
-    *fixes: tuple[Edit, ...],
-    result: str = "[p.grad for p in model.parameters()]",
-    also_right: tuple[tuple[Edit, ...], ...] = (),
-) -> None:
-    """Put a program in the list."""
-    PROGRAMS.append(
-        FileProgram(
-            name,
-            "cuts",
-            dedent(text).strip("\n"),
-            fixes,
-            "",
-            result,
-            variables=variables,
-            message=NO_GRAPH,
-            also_right=also_right,
-            audit=("", "", ""),
-        )
-    )
-
+MESSAGE: Final = "does not require grad"
+program = partial(explained, "explained: no graph", message=MESSAGE)
 
 # --- grad mode -------------------------------------------------------------------------------
 
@@ -184,6 +157,7 @@ program(
     loss.backward()  # raises
     """,
     (("        if not amp:\n            stack.enter_context(torch.no_grad())\n", ""),),
+    without_fix=True,
 )
 program(
     "property computes its value without recording",
@@ -312,6 +286,7 @@ program(
     loss.backward()  # raises
     """,
     (("copy.copy(model)", "copy.deepcopy(model)"),),
+    without_fix=True,
 )
 
 # --- out of torch and back -------------------------------------------------------------------
@@ -361,6 +336,7 @@ program(
         ("np.sort(array)", "array.sort().values"),
         ("torch.from_numpy(ordered[1:-1]).mean()", "ordered[1:-1].mean()"),
     ),
+    without_fix=True,
 )
 program(
     "rewards as a list of numbers",
@@ -402,6 +378,7 @@ program(
         ("predicted = logits.argmax(dim=1)", "predicted = logits.log_softmax(dim=1)"),
         ("(predicted == labels).float().mean()", "1 + predicted.gather(1, labels[:, None]).mean()"),
     ),
+    without_fix=True,
 )
 program(
     "counts of a thresholded map",
@@ -428,6 +405,7 @@ program(
     loss.backward()  # raises
     """,
     (("heat > 0.5", "heat"), ("mask.float().sum(dim=(1, 2))", "mask.sum(dim=(1, 2))")),
+    without_fix=True,
 )
 
 # --- an input that should require grad -------------------------------------------------------
@@ -533,6 +511,7 @@ program(
     loss.backward()  # raises
     """,
     (("    s = F.log_softmax", "s = F.log_softmax"),),
+    without_gradient=("teacher.weight", "teacher.bias"),
 )
 
 program(
@@ -560,6 +539,7 @@ program(
         ("    logits = q", "logits = q"),
     ),
     result="queries.parameters()",
+    without_gradient=("keys.weight", "keys.bias"),
 )
 
 program(
@@ -580,6 +560,7 @@ program(
     """,
     (("    logits = head(f)\n    loss", "logits = head(f)\nloss"),),
     result="[*head.parameters(), *backbone.parameters()]",
+    without_gradient=("backbone.weight", "backbone.bias"),
 )
 
 program(
@@ -602,6 +583,7 @@ program(
             "q = model(s).max(1).values\nwith torch.no_grad():",
         ),
     ),
+    without_fix=True,
 )
 
 program(
@@ -625,6 +607,7 @@ program(
             "    h = model(x, h.detach())\n    if True:\n",
         ),
     ),
+    without_fix=True,
 )
 
 program(
@@ -732,6 +715,7 @@ program(
         ("model(x).detach().numpy()", "model(x)"),
         ("torch.tensor(np.sum(np.square(a * w)))", "(a * torch.from_numpy(w)).square().sum()"),
     ),
+    without_fix=True,
 )
 
 program(
@@ -791,6 +775,7 @@ program(
     """,
     (("main(x)", "F.linear(x, w)"),),
     result="[p.grad for p in hyper.parameters()]",
+    without_fix=True,
 )
 
 program(

@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
+from functools import partial
 from typing import Final
 
-from tests.analysis.explain.file_programs import FileProgram
-from tests.ledger.bug import Edit
+from tests.ledger.bug import explained
 
 SAVED: Final = "modified by an inplace operation"
 LEAF: Final = "is being used in an in-place operation"
 VIEWS: Final = "is the output of a function that returns multiple views"
-PROGRAMS: Final[list[FileProgram]] = []
-
-
-def program(
-    name: str,
-    message: str,
-    variables: tuple[str, ...],
-    text: str,
-    *fixes: tuple[Edit, ...],
-    result: str = "[p.grad for p in model.parameters()]",
-    also_right: tuple[tuple[Edit, ...], ...] = (),
-    raised: str = "RuntimeError",
-) -> None:
-    """Put a program in the list."""
-    PROGRAMS.append(
-        FileProgram(
-            name,
-            "writes",
-            dedent(text).strip("\n"),
-            fixes,
-            "",
-            result,
-            variables=variables,
-            message=message,
-            also_right=also_right,
-            raised=raised,
-            audit=("", "", ""),
-        )
-    )
-
+program = partial(explained, "explained: written in place")
 
 # --- saved tensors ---------------------------------------------------------------------------
 
 program(
     "state in a dataclass decays in place",
-    SAVED,
     ("state.h", "self.state.h", "model.state.h", "s.h"),
     """
     # %% memory.py
@@ -77,10 +46,10 @@ program(
     loss.backward()  # raises
     """,
     (("s.h *= 0.5", "s.h = s.h * 0.5"),),
+    message=SAVED,
 )
 program(
     "attention weights assigned through a mask",
-    SAVED,
     ("weights",),
     """
     # %% attention.py
@@ -107,10 +76,10 @@ program(
     loss.backward()  # raises
     """,
     (("weights[padding] = 0.0", "weights = weights.masked_fill(padding, 0.0)"),),
+    message=SAVED,
 )
 program(
     "outputs of a cell in a tensor that is read again",
-    SAVED,
     ("out",),
     """
     # %%
@@ -137,10 +106,10 @@ program(
         ),
         ("out[1:].sum()", "torch.stack(out[1:]).sum()"),
     ),
+    message=SAVED,
 )
 program(
     "running scale of two forwards",
-    SAVED,
     ("self.scale", "model.scale", "scale"),
     """
     # %% norm.py
@@ -172,10 +141,10 @@ program(
             "self.scale = self.scale * 0.9 + 0.1 * x.std(dim=0)",
         ),
     ),
+    message=SAVED,
 )
 program(
     "comprehension of activations in place",
-    SAVED,
     ("h", "hidden[1]", "hidden[0]", "hidden"),
     """
     # %%
@@ -194,10 +163,10 @@ program(
     loss.backward()  # raises
     """,
     (("h.clamp_(min=0)", "h.clamp(min=0)"),),
+    message=SAVED,
 )
 program(
     "module with inplace=True in an attribute",
-    SAVED,
     ("y", "x", "self.gate", "gated"),
     """
     # %% block.py
@@ -222,10 +191,10 @@ program(
     loss.backward()  # raises
     """,
     (("nn.ReLU(inplace=True)", "nn.ReLU()"),),
+    message=SAVED,
 )
 program(
     "module with inplace=True in one that no variable names",
-    SAVED,
     ("y", "x"),
     """
     # %% block.py
@@ -249,10 +218,10 @@ program(
     """,
     (("nn.ReLU(inplace=True)", "nn.ReLU()"),),
     result="[x.grad]",
+    message=SAVED,
 )
 program(
     "functional activation with inplace=True",
-    SAVED,
     ("h",),
     """
     # %% net.py
@@ -279,10 +248,10 @@ program(
         loss.backward()  # raises
     """,
     (("F.leaky_relu(h, 0.1, inplace=True)", "h = F.leaky_relu(h, 0.1)"),),
+    message=SAVED,
 )
 program(
     "advantages normalised in place",
-    SAVED,
     ("advantages",),
     """
     # %% agent.py
@@ -311,10 +280,10 @@ program(
             "advantages = advantages / (advantages.std() + 1e-8)",
         ),
     ),
+    message=SAVED,
 )
 program(
     "layer norm by hand",
-    SAVED,
     ("x", "h"),
     """
     # %% norm.py
@@ -347,10 +316,10 @@ program(
             "x = x / (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt()",
         ),
     ),
+    message=SAVED,
 )
 program(
     "class token added to the first position",
-    SAVED,
     ("tokens",),
     """
     # %% vit.py
@@ -381,10 +350,10 @@ program(
             "        tokens = torch.cat([first, tokens[:, 1:]], dim=1)",
         ),
     ),
+    message=SAVED,
 )
 program(
     "replay memory written while a sample is in use",
-    SAVED,
     ("self.states", "memory.states", "states", "batch"),
     """
     # %% replay.py
@@ -417,10 +386,10 @@ program(
         loss.backward()  # raises
     """,
     (("return self.states[:count]", "return self.states[:count].clone()"),),
+    message=SAVED,
 )
 program(
     "membrane potential of a spiking neuron",
-    SAVED,
     ("mem",),
     """
     # %% spiking.py
@@ -450,10 +419,10 @@ program(
     loss.backward()  # raises
     """,
     (("mem -= spike", "mem = mem - spike"),),
+    message=SAVED,
 )
 program(
     "dropout mask multiplied in place in a while loop",
-    SAVED,
     ("h",),
     """
     # %%
@@ -475,10 +444,10 @@ program(
     loss.backward()  # raises
     """,
     (("h *= mask", "h = h * mask"),),
+    message=SAVED,
 )
 program(
     "optimizer of the critic steps before the actor's backward",
-    SAVED,
     ("critic.weight", "net.critic.weight", "self.critic.weight", "model.critic.weight"),
     """
     # %% a2c.py
@@ -520,10 +489,10 @@ program(
         ),
     ),
     result="list(model.parameters())",
+    message=SAVED,
 )
 program(
     "discriminator steps between the losses of a cell",
-    SAVED,
     ("disc.2.weight", "d.2.weight", "disc[2].weight"),
     """
     # %%
@@ -550,10 +519,10 @@ program(
         ("    opt_g.zero_grad()\n", "    opt_g.zero_grad()\n    loss_g = -disc(fake).mean()\n"),
     ),
     result="[*gen.parameters(), *disc.parameters()]",
+    message=SAVED,
 )
 program(
     "buffer of a module cleared by a callback",
-    SAVED,
     ("self.trace", "model.trace", "trace"),
     """
     # %% trace.py
@@ -582,10 +551,10 @@ program(
     loss.backward()  # raises
     """,
     (("self.trace.fill_(1.0)", "self.trace = torch.full_like(self.trace, 1.0)"),),
+    message=SAVED,
 )
 program(
     "gates of chunk activated in place",
-    VIEWS,
     ("i",),
     """
     # %% cell.py
@@ -613,10 +582,10 @@ program(
     loss.backward()
     """,
     (("i.sigmoid_()", "i = i.sigmoid()"), ("f.sigmoid_()", "f = f.sigmoid()")),
+    message=VIEWS,
 )
 program(
     "halves of a split scaled in place",
-    VIEWS,
     ("shift", "scale"),
     """
     # %% coupling.py
@@ -641,13 +610,13 @@ program(
     loss.backward()
     """,
     (("scale *= 0.1", "scale = scale * 0.1"),),
+    message=VIEWS,
 )
 
 # --- leaves ----------------------------------------------------------------------------------
 
 program(
     "average of weights kept as parameters",
-    LEAF,
     ("p", "target.weight"),
     """
     # %% ema.py
@@ -675,10 +644,11 @@ program(
         ),
     ),
     result="[*online.parameters(), *target.parameters()]",
+    message=LEAF,
+    without_gradient=("target.weight", "target.bias"),
 )
 program(
     "descent by hand in a while loop",
-    LEAF,
     ("w",),
     """
     # %%
@@ -708,10 +678,10 @@ program(
         ),
     ),
     result="[w, b]",
+    message=LEAF,
 )
 program(
     "weight normalised in the forward",
-    LEAF,
     ("self.weight", "model.weight", "weight"),
     """
     # %% cosine.py
@@ -751,10 +721,10 @@ program(
             ("self.weight.t()", "(self.weight / self.weight.norm(dim=1, keepdim=True)).t()"),
         ),
     ),
+    message=LEAF,
 )
 program(
     "padding of an embedding set to zero",
-    LEAF,
     ("self.table.weight", "table.weight", "model.table.weight"),
     """
     # %% words.py
@@ -778,10 +748,10 @@ program(
     loss.backward()
     """,
     (("self.table.weight[0] = 0.0", "self.table.weight.data[0] = 0.0"),),
+    message=LEAF,
 )
 program(
     "initial values drawn in place",
-    LEAF,
     ("m.weight", "model.0.weight", "0.weight", "model[0].weight"),
     """
     # %% init.py
@@ -805,10 +775,10 @@ program(
         ("m.weight.normal_(0, 0.02)", "m.weight.data.normal_(0, 0.02)"),
         ("m.bias.zero_()", "m.bias.data.zero_()"),
     ),
+    message=LEAF,
 )
 program(
     "image moved and clamped in an attack",
-    LEAF,
     ("image", "x", "adv"),
     """
     # %% attack.py
@@ -837,10 +807,10 @@ program(
         ),
     ),
     result="[adv]",
+    message=LEAF,
 )
 program(
     "colours painted on a learned canvas",
-    LEAF,
     ("out", "self.canvas", "model.canvas", "canvas"),
     """
     # %% canvas.py
@@ -865,10 +835,10 @@ program(
     loss.backward()
     """,
     (("out = self.canvas", "out = self.canvas.clone()"),),
+    message=LEAF,
 )
 program(
     "learned first state of a loop",
-    LEAF,
     ("h", "self.h0", "model.h0", "h0"),
     """
     # %% loop.py
@@ -894,10 +864,10 @@ program(
     loss.backward()
     """,
     (("h += torch.tanh(self.cell(row + h))", "h = h + torch.tanh(self.cell(row + h))"),),
+    message=LEAF,
 )
 program(
     "pruning mask multiplied into a weight",
-    LEAF,
     ("weight", "self.weight", "model.weight"),
     """
     # %% prune.py
@@ -922,10 +892,10 @@ program(
     loss.backward()
     """,
     (("weight *= self.mask", "weight = weight * self.mask"),),
+    message=LEAF,
 )
 program(
     "temperature clamped in the forward",
-    LEAF,
     ("self.temperature", "model.temperature", "temperature"),
     """
     # %% clip.py
@@ -954,10 +924,10 @@ program(
             "        with torch.no_grad():\n            self.temperature.clamp_(0.01, 4.0)\n",
         ),
     ),
+    message=LEAF,
 )
 program(
     "perceptron updated without gradients",
-    LEAF,
     ("self.w", "model.w", "w"),
     """
     # %%
@@ -975,10 +945,10 @@ program(
     """,
     (("self.w += y * x", "self.w.data += y * x"),),
     result="[model.w]",
+    message=LEAF,
 )
 program(
     "code vectors moved to means",
-    LEAF,
     ("self.codes", "model.codes", "codes"),
     """
     # %% vq.py
@@ -1012,13 +982,13 @@ program(
         ),
     ),
     result="[p.grad for p in [*encoder.parameters(), *model.parameters()]]",
+    message=LEAF,
 )
 
 # --- of the same families --------------------------------------------------------------------
 
 program(
     "columns of a tensor that are read again",
-    SAVED,
     ("hs",),
     """
     # %% rnn.py
@@ -1051,10 +1021,10 @@ program(
         ),
         ("return hs[:, 1:]", "return torch.stack(hs, dim=1)[:, 1:]"),
     ),
+    message=SAVED,
 )
 program(
     "gradient step kept in a helper, the forward before the loop",
-    SAVED,
     ("w", "p", "params[0]"),
     """
     # %% descent.py
@@ -1084,10 +1054,10 @@ program(
         ),
     ),
     result="[w]",
+    message=SAVED,
 )
 program(
     "input normalised in place by the model, read again by the loop",
-    SAVED,
     ("x", "h"),
     """
     # %% net.py
@@ -1111,10 +1081,10 @@ program(
         loss.backward()  # raises
     """,
     (("x -= x.mean(dim=0)", "x = x - x.mean(dim=0)"),),
+    message=SAVED,
 )
 program(
     "momentum kept in place between two losses",
-    SAVED,
     ("self.velocity", "tracker.velocity", "velocity"),
     """
     # %% tracker.py
@@ -1147,10 +1117,10 @@ program(
         ),
     ),
     result="[w.grad]",
+    message=SAVED,
 )
 program(
     "beams divided by their norm in a generator",
-    SAVED,
     ("scaled",),
     """
     # %%
@@ -1168,10 +1138,10 @@ program(
     loss.backward()  # raises
     """,
     (("scaled /= scaled.sum()", "scaled = scaled / scaled.sum()"),),
+    message=SAVED,
 )
 program(
     "target network's weights read by a pending loss",
-    SAVED,
     ("p", "target.2.weight", "target.0.weight", "target[2].weight"),
     """
     # %%
@@ -1194,10 +1164,10 @@ program(
         ("loss.backward()", "loss.backward()\nsync(target, online, 0.1)"),
     ),
     result="[*online.parameters(), *target.parameters(), *(p.grad for p in online.parameters())]",
+    message=SAVED,
 )
 program(
     "noise added to weights by a function",
-    LEAF,
     ("model.weight", "w", "layer.weight"),
     """
     # %% noise.py
@@ -1215,10 +1185,10 @@ program(
     """,
     (("layer.weight.add_(noise)", "layer.weight.data.add_(noise)"),),
     result="[*model.parameters(), *(p.grad for p in model.parameters())]",
+    message=LEAF,
 )
 program(
     "query tokens joined with a prompt in place",
-    LEAF,
     ("tokens", "self.prompt", "model.prompt"),
     """
     # %% prompt.py
@@ -1245,11 +1215,11 @@ program(
     loss.backward()
     """,
     (("tokens += features", "tokens = tokens + features"),),
+    message=LEAF,
 )
 
 program(
     "shadow weights are the weights themselves",
-    SAVED,
     ("model.0.weight", "model.2.weight", "model.2.bias", "shadow", "weight"),
     """
     # %% shadow.py
@@ -1280,10 +1250,11 @@ program(
             "self.kept = [p.clone() for p in model.parameters()]",
         ),
     ),
+    message=SAVED,
+    without_fix=True,
 )
 program(
     "vector of a power iteration is written with a graph",
-    SAVED,
     ("model.u", "self.u", "u"),
     """
     # %%
@@ -1312,11 +1283,12 @@ program(
             "            self.u.copy_(F.normalize(self.w @ v, dim=0))",
         ),
     ),
+    message=SAVED,
+    without_fix=True,
 )
 
 program(
     "steps of a sequence are centred in a loop over unbind",
-    VIEWS,
     ("step",),
     """
     # %%
@@ -1333,4 +1305,5 @@ program(
             "h = h - h.mean(2, keepdim=True)",
         ),
     ),
+    message=VIEWS,
 )

@@ -1,53 +1,12 @@
-"""Programs of several files without a graph: what is named, and that every fix is right."""
+"""What is named where backward starts from a tensor without a graph, in a few lines."""
 
 from __future__ import annotations
 
-from typing import Final
-
-import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import gradviz
-from tests.analysis.explain.cut_programs import PROGRAMS
-from tests.analysis.explain.file_programs import (
-    FileProgram,
-    assert_fault_and_fixed_versions,
-    assert_fixes_are_right,
-    assert_line_and_variable,
-)
-
-every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
-WITHOUT_FIX: Final = frozenset(
-    {
-        "generated weights are put into a frozen layer",
-        "array of weights beside a prediction in NumPy",
-        "state of a cell in a block of a loop",
-        "value and target of one network in one block",
-        "accuracy taken for the loss",
-        "counts of a thresholded map",
-        "mean of weights shares the parameters",
-        "quantiles by NumPy",
-        "stack of contexts enters no_grad",
-    }
-)
-"""Programs of which no change is known to be right."""
-
-
-@every_program
-def test_the_fault_is_there_and_the_fixed_versions_agree(program: FileProgram) -> None:
-    assert_fault_and_fixed_versions(program)
-
-
-@every_program
-def test_the_line_and_the_variable_are_named(program: FileProgram) -> None:
-    assert_line_and_variable(program)
-
-
-@every_program
-def test_every_fix_is_right(program: FileProgram) -> None:
-    assert_fixes_are_right(program, program.name not in WITHOUT_FIX)
 
 
 def test_recording_that_was_off_before_is_said_with_what_to_type() -> None:

@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
-from typing import Final
+from functools import partial
 
-from tests.analysis.explain.file_programs import FileProgram
-from tests.ledger.bug import Edit
+from tests.ledger.bug import explained
 
-PROGRAMS: Final[list[FileProgram]] = []
-KINDS: Final[dict[str, str]] = {}
-"""The kind of each, by its name."""
-
-
-def program(
-    name: str,
-    kind: str,
-    message: str,
-    variables: tuple[str, ...],
-    text: str,
-    *fixes: tuple[Edit, ...],
-    result: str = "[p.grad for p in model.parameters()]",
-    raised: str = "RuntimeError",
-) -> None:
-    """Put a program in the list."""
-    KINDS[name] = kind
-    PROGRAMS.append(
-        FileProgram(
-            name,
-            "others",
-            dedent(text).strip("\n"),
-            fixes,
-            "",
-            result,
-            variables=variables,
-            message=message,
-            raised=raised,
-            audit=("", "", ""),
-        )
-    )
-
+program = partial(explained, "explained: other errors")
 
 program(
     "statistics fitted in inference mode follow the batches",
-    "inference tensor written",
-    "Inplace update to inference tensor",
     ("scaler.mean", "self.mean"),
     """
     # %% scaler.py
@@ -59,7 +24,7 @@ program(
             self.mean = x.mean(0)
 
         def scaled(self, x):
-            self.mean.mul_(1 - self.rate).add_(self.rate * x.mean(0))
+            self.mean.mul_(1 - self.rate).add_(self.rate * x.mean(0))  # raises
             return x - self.mean
     # %%
     from scaler import Scaler
@@ -71,11 +36,11 @@ program(
         model(scaler.scaled(x)).pow(2).mean().backward()
     """,
     (("@torch.inference_mode()", "@torch.no_grad()"),),
+    kinds=("inference tensor written",),
+    message="Inplace update to inference tensor",
 )
 program(
     "memory of classes made in inference mode",
-    "inference tensor written",
-    "Inplace update to inference tensor",
     ("memory",),
     """
     # %%
@@ -92,11 +57,11 @@ program(
     """,
     (("with torch.inference_mode():", "with torch.no_grad():"),),
     result="[p.grad for p in encoder.parameters()]",
+    kinds=("inference tensor written",),
+    message="Inplace update to inference tensor",
 )
 program(
     "penalty on the gradient of a gate that is differentiable once",
-    "differentiated twice",
-    "marked with @once_differentiable",
     ("Gate",),
     """
     # %% gate.py
@@ -134,11 +99,12 @@ program(
     penalty.backward()  # raises
     """,
     (("    @once_differentiable\n", ""),),
+    kinds=("differentiated twice",),
+    message="marked with @once_differentiable",
+    without_gradient=("model.last.bias",),
 )
 program(
     "curvature through a function that is differentiable once",
-    "differentiated twice",
-    "element 0 of tensors does not require grad",
     ("Cube",),
     """
     # %%
@@ -162,11 +128,11 @@ program(
     """,
     (("    @once_differentiable\n", ""),),
     result="[curvature]",
+    kinds=("differentiated twice",),
+    message="element 0 of tensors does not require grad",
 )
 program(
     "gradient of an image that a helper has changed",
-    "grad is None",
-    "'NoneType' object has no attribute 'sign'",
     ("image", "start"),
     """
     # %% attack.py
@@ -196,11 +162,11 @@ program(
     (("    loss.backward()", "    start.retain_grad()\n    loss.backward()"),),
     result="[moved]",
     raised="AttributeError",
+    kinds=("grad is None",),
+    message="'NoneType' object has no attribute 'sign'",
 )
 program(
     "importance of units that forward keeps",
-    "grad is None",
-    "'NoneType' and 'Tensor'",
     ("model.hidden", "self.hidden"),
     """
     # %% units.py
@@ -230,11 +196,11 @@ program(
     ),
     result="[importance]",
     raised="TypeError",
+    kinds=("grad is None",),
+    message="'NoneType' and 'Tensor'",
 )
 program(
     "slope that a function returns",
-    "grad is None",
-    "'NoneType' object has no attribute 'norm'",
     ("mixed",),
     """
     # %% slopes.py
@@ -255,11 +221,11 @@ program(
     (("slope = slope_at(model, mixed)", "mixed.retain_grad(); slope = slope_at(model, mixed)"),),
     result="[size]",
     raised="AttributeError",
+    kinds=("grad is None",),
+    message="'NoneType' object has no attribute 'norm'",
 )
 program(
     "norm of gradients where a layer is frozen",
-    "grad is None",
-    "'NoneType' object has no attribute 'norm'",
     ("model[0].weight", "model.0.weight", "p"),
     """
     # %%
@@ -272,11 +238,11 @@ program(
     (("model.parameters())", "model.parameters() if p.grad is not None)"),),
     result="[size]",
     raised="AttributeError",
+    kinds=("grad is None",),
+    message="'NoneType' object has no attribute 'norm'",
 )
 program(
     "checkpointed block alternates its branches",
-    "recomputation differs",
-    "different number of tensors",
     ("self.count", "model.block"),
     """
     # %% alternating.py
@@ -311,11 +277,12 @@ program(
     """,
     (("        self.count += 1\n", ""), ("self.count % 2 == 1", "self.count % 2 == 0")),
     raised="CheckpointError",
+    kinds=("recomputation differs",),
+    message="different number of tensors",
+    without_fix=True,
 )
 program(
     "cached mask is made in the first call of a checkpointed function only",
-    "recomputation differs",
-    "different number of tensors",
     ("cache.ready",),
     """
     # %%
@@ -337,11 +304,12 @@ program(
     """,
     (("        cache.ready = True\n", ""),),
     raised="CheckpointError",
+    kinds=("recomputation differs",),
+    message="different number of tensors",
+    without_fix=True,
 )
 program(
     "hook keeps some of the gradients",
-    "gradient of another shape",
-    "has changed the size of value",
     ("w", "model.weight"),
     """
     # %%
@@ -360,11 +328,12 @@ program(
             "return grad * (grad.new_ones(len(grad)).cumsum(0) == 1).unsqueeze(1)",
         ),
     ),
+    kinds=("gradient of another shape",),
+    message="has changed the size of value",
+    without_fix=True,
 )
 program(
     "gradient for the exponent of a power",
-    "gradient of no tensor",
-    "different than None at position 2",
     ("exponent",),
     """
     # %% power.py
@@ -390,11 +359,11 @@ program(
     loss.backward()  # raises
     """,
     (("return slope, grad", "return slope, None"),),
+    kinds=("gradient of no tensor",),
+    message="different than None at position 2",
 )
 program(
     "zeta of a learned argument",
-    "no derivative",
-    "derivative for 'zeta'",
     ("order",),
     """
     # %%
@@ -412,11 +381,12 @@ program(
     ),
     result="[order.grad]",
     raised="NotImplementedError",
+    kinds=("no derivative",),
+    message="derivative for 'zeta'",
+    without_fix=True,
 )
 program(
     "gradient kept of detached features",
-    "does not require grad",
-    "can't retain_grad",
     ("features",),
     """
     # %% cam.py
@@ -437,11 +407,11 @@ program(
     (("features = body(x).detach()", "features = body(x)"),),
     (("features = body(x).detach()", "features = body(x).detach().requires_grad_()"),),
     result="[features.grad]",
+    kinds=("does not require grad",),
+    message="can't retain_grad",
 )
 program(
     "result written to a buffer that was allocated before",
-    "out= is not recorded",
-    "support automatic differentiation",
     ("scores",),
     """
     # %% scoring.py
@@ -449,7 +419,7 @@ program(
 
     def scored(weight, x):
         scores = torch.empty(len(x), weight.shape[1])
-        torch.matmul(x, weight, out=scores)  # culprit
+        torch.matmul(x, weight, out=scores)  # raises culprit
         return scores
     # %%
     from scoring import scored
@@ -460,11 +430,11 @@ program(
     """,
     (("torch.matmul(x, weight, out=scores)", "scores = torch.matmul(x, weight)"),),
     result="[weight.grad]",
+    kinds=("out= is not recorded",),
+    message="support automatic differentiation",
 )
 program(
     "samples are scaled by a Python number",
-    "value read under vmap",
-    "calling .item()",
     ("sample",),
     """
     # %%
@@ -472,17 +442,17 @@ program(
     x = torch.randn(4, 3)
     # %%
     def centred(sample):
-        return sample - sample.mean().item()  # culprit
+        return sample - sample.mean().item()  # raises culprit
 
     found = vmap(centred)(x)
     """,
     (("sample.mean().item()", "sample.mean()"),),
     result="[found]",
+    kinds=("value read under vmap",),
+    message="calling .item()",
 )
 program(
     "one-hot vectors are filled under vmap",
-    "write under vmap",
-    "inplace arithmetic",
     ("out",),
     """
     # %%
@@ -491,18 +461,18 @@ program(
     # %%
     def shifted(sample):
         out = torch.zeros(3)  # culprit
-        out[1:] = sample[:2]
+        out[1:] = sample[:2]  # raises
         return out * 2
 
     found = vmap(shifted)(x)
     """,
     (("torch.zeros(3)", "sample.new_zeros(3)"),),
     result="[found]",
+    kinds=("write under vmap",),
+    message="inplace arithmetic",
 )
 program(
     "dropout of each sample under vmap",
-    "random numbers under vmap",
-    "randomness error mode",
     (),
     """
     # %%
@@ -510,7 +480,7 @@ program(
     x = torch.randn(4, 3)
     # %%
     def noisy(sample):
-        return (sample + torch.randn(3)).shape[0]  # culprit
+        return (sample + torch.randn(3)).shape[0]  # raises culprit
 
     found = torch.tensor(vmap(lambda s: torch.full((), float(noisy(s))))(x))
     """,
@@ -521,12 +491,12 @@ program(
         ),
     ),
     result="[found]",
+    kinds=("random numbers under vmap",),
+    message="randomness error mode",
 )
 
 program(
     "states of cells are passed along a list of links",
-    "saved tensor written",
-    "modified by an inplace operation",
     ("h", "states"),
     """
     # %% links.py
@@ -558,11 +528,11 @@ program(
             "for n, row in enumerate(h)])",
         ),
     ),
+    kinds=("saved tensor written",),
+    message="modified by an inplace operation",
 )
 program(
     "levels of a pyramid are added from the last to the first",
-    "saved tensor written",
-    "modified by an inplace operation",
     ("levels",),
     """
     # %%
@@ -581,11 +551,11 @@ program(
             "levels[n + 1:]])",
         ),
     ),
+    kinds=("saved tensor written",),
+    message="modified by an inplace operation",
 )
 program(
     "forward hook shrinks an activation in place",
-    "saved tensor written",
-    "modified by an inplace operation",
     ("output", "result"),
     """
     # %% shrink.py
@@ -602,11 +572,11 @@ program(
     loss.backward()  # raises
     """,
     (("result.mul_(factor)", "return result * factor"),),
+    kinds=("saved tensor written",),
+    message="modified by an inplace operation",
 )
 program(
     "forward hook sets some units to zero and counts",
-    "saved tensor written",
-    "modified by an inplace operation",
     ("out",),
     """
     # %%
@@ -630,11 +600,11 @@ program(
             "return out.index_fill(1, torch.tensor(self.unit), 0.0)",
         ),
     ),
+    kinds=("saved tensor written",),
+    message="modified by an inplace operation",
 )
 program(
     "entropy of probabilities of which some are masked",
-    "nan in backward",
-    "returned nan values",
     ("p",),
     """
     # %%
@@ -648,12 +618,12 @@ program(
     """,
     (("p.log()", "p.clamp(min=1e-8).log()"),),
     (("p.log()", "torch.where(mask, p, 1).log()"),),
+    kinds=("nan in backward",),
+    message="returned nan values",
 )
 
 program(
     "root of a mean by NumPy in a file without torch",
-    "numpy of a tensor that requires grad",
-    "numpy() on Tensor that requires grad",
     (),
     """
     # %% rmse.py
@@ -669,4 +639,6 @@ program(
     rmse(model(x), y).backward()
     """,
     (("np.sqrt(squared.mean())", "squared.mean().sqrt()"),),
+    kinds=("numpy of a tensor that requires grad",),
+    message="numpy() on Tensor that requires grad",
 )
