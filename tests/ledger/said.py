@@ -63,7 +63,7 @@ def _of_scenario(text: str, look: Look) -> str:
 
 
 def _of_silent(text: str, before: str, look: Look) -> str:
-    return look(silent_running.run_recorded(text, before))
+    return look(silent_running.run_recorded(running.unmarked(text), before))
 
 
 def _programs() -> Iterator[tuple[str, Program]]:
