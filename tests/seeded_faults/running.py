@@ -1,0 +1,97 @@
+"""Runs tests of a tree, and says which one fails first."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_FRONT_END: Final = "widgets/"
+_OF_PYTEST: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_OF_VITEST: Final = re.compile(r"^\s*FAIL\s+(\S.*?)\s*$", re.MULTILINE)
+_PASSED, _NOTHING_COLLECTED = 0, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run of tests ended with.
+
+    Args:
+        failed: Ids of the tests that failed; empty if all passed.
+        trouble: Why the run says nothing, else empty.
+    """
+
+    failed: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+def run_tests(tree: Path, where: Sequence[str], limit: float, *, to_first: bool = True) -> Outcome:
+    """Run the tests in folders or files, or those with these ids; ``to_first``: until one fails."""
+    inside = [path for path in where if path.startswith(_FRONT_END)]
+    failed: list[str] = []
+    for paths, run in (
+        ([path for path in where if path not in inside], _run_pytest),
+        (inside, _run_vitest),
+    ):
+        outcome = run(tree, paths, limit, to_first) if paths else Outcome()
+        failed += outcome.failed
+        if outcome.trouble or (failed and to_first):
+            return Outcome(tuple(failed), outcome.trouble)
+    return Outcome(tuple(failed))
+
+
+def _run_pytest(tree: Path, where: Sequence[str], limit: float, to_first: bool) -> Outcome:
+    python = str(tree / ".venv" / "bin" / "python")
+    options = ["-q", "-p", "no:cacheprovider", "-n", "0", "--tb=no", "-rfE", *["-x"] * to_first]
+    code, text = _output_of([python, "-m", "pytest", *options, *where], tree, limit)
+    return _outcome(code, text, _OF_PYTEST, limit)
+
+
+def _run_vitest(tree: Path, where: Sequence[str], limit: float, to_first: bool) -> Outcome:
+    files = [path.removeprefix(_FRONT_END).partition(" > ")[0] for path in where]
+    options = ["--bail", "1"] if to_first else []
+    command = ["npm", "test", "--silent", "--", *options, *dict.fromkeys(files)]
+    code, text = _output_of(command, tree / "widgets", limit)
+    outcome = _outcome(code, text, _OF_VITEST, limit)
+    return Outcome(tuple(_FRONT_END + name for name in outcome.failed), outcome.trouble)
+
+
+def _outcome(code: int | None, text: str, pattern: re.Pattern[str], limit: float) -> Outcome:
+    failed = tuple(dict.fromkeys(pattern.findall(text)))
+    if code is None:
+        return Outcome(trouble=f"did not end within {limit:.0f} s")
+    if code == _PASSED or failed:
+        return Outcome(failed)
+    if code == _NOTHING_COLLECTED:
+        return Outcome(trouble="there are no tests")
+    return Outcome(trouble=f"ended with {code}: {' / '.join(text.split(chr(10))[-4:])}")
+
+
+def _output_of(command: Sequence[str], folder: Path, limit: float) -> tuple[int | None, str]:
+    """Exit code and output; ``None`` if it did not end in time, with all that it had started."""
+    # What tests start imports the copy too, and not the tree for which the package is installed.
+    own = {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0", "NO_COLOR": "1", "COLUMNS": "400"}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **own},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        text, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return process.returncode, text
