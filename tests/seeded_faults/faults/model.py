@@ -11,7 +11,7 @@ MODEL: Final = (
         old='f"n{numbers[entry[0]]}", slot, entry[1])',
         new='f"n{numbers[entry[0]]}", slot, 0)',
         shows="each edge of graph.edges leads to output 0 of its node",
-        where=("tests/model/test_graph.py", "tests/model/test_serialization.py"),
+        where=("tests/model/test_graph.py", "tests/truth/test_operators.py"),
     ),
     SeededFault(
         room="model",
