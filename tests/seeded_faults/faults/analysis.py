@@ -11,7 +11,10 @@ ANALYSIS: Final = (
         old="shared += one.nbytes if 1 + len(others) < len(one.saves) else 0",
         new="shared += one.nbytes if len(one.saves) > 1 else 0",
         shows="a module that saves one tensor twice is said to share it with other modules",
-        where=("tests/analysis/memory",),
+        where=(
+            "tests/analysis/memory/test_memory.py",
+            "tests/analysis/memory/test_blocks.py",
+        ),
     ),
     SeededFault(
         room="analysis/memory",
@@ -19,15 +22,10 @@ ANALYSIS: Final = (
         old=" for one in self._of.get(node, ()) if one.owner == node}",
         new=" for one in self._of.get(node, ())}",
         shows="the column counted adds up to more than the total: shared storages count twice",
-        where=("tests/analysis/memory",),
-    ),
-    SeededFault(
-        room="analysis/memory",
-        file="gradviz/analysis/memory/sentences.py",
-        old="'after' if peak.level == 0 else 'in'",
-        new="'in' if peak.level == 0 else 'after'",
-        shows="the peak after a line is said to be in it, and the other way round",
-        where=("tests/analysis/memory",),
+        where=(
+            "tests/analysis/memory/test_memory.py",
+            "tests/analysis/memory/test_blocks.py",
+        ),
     ),
     SeededFault(
         room="analysis/audit",
@@ -35,7 +33,7 @@ ANALYSIS: Final = (
         old='        self.left_out = self.taken = ""\n',
         new='        self.left_out = ""\n',
         shows="a parameter without .grad is said to be cleared by a zero_grad() of long ago",
-        where=("tests/analysis/audit",),
+        where=("tests/analysis/audit/test_grad_history.py",),
     ),
     SeededFault(
         room="analysis/audit",
@@ -43,7 +41,7 @@ ANALYSIS: Final = (
         old="row.storage is None or self._sharing[row.storage] > 1:",
         new="row.storage is None:",
         shows="one of two tied parameters is called frozen because the other is saved",
-        where=("tests/analysis/audit",),
+        where=("tests/analysis/audit/test_reasons.py",),
     ),
     SeededFault(
         room="analysis/audit",
@@ -51,15 +49,10 @@ ANALYSIS: Final = (
         old="(0 in sure and node.name.startswith(FIRST_DECIDES))",
         new="0 in sure",
         shows="the audit promises gradients that a node with several outputs may not give",
-        where=("tests/analysis/audit",),
-    ),
-    SeededFault(
-        room="analysis/audit",
-        file="gradviz/analysis/audit/optimizer_step.py",
-        old="    if grad.is_finite is False:\n        return True, ",
-        new="    if grad.is_finite is False:\n        return False, ",
-        shows="a parameter with nan in its .grad is said not to be updated",
-        where=("tests/analysis/audit",),
+        where=(
+            "tests/analysis/audit/test_reasons.py",
+            "tests/analysis/audit/test_truth.py",
+        ),
     ),
     SeededFault(
         room="analysis/diff",
@@ -67,7 +60,10 @@ ANALYSIS: Final = (
         old="<= max(CLOSE * max(abs(a), abs(b)), SCALE * largest)",
         new="<= CLOSE * max(abs(a), abs(b), largest)",
         shows="a small number beside a large one is called equal although it differs",
-        where=("tests/analysis/diff",),
+        where=(
+            "tests/analysis/diff/test_pairs.py",
+            "tests/analysis/diff/test_sentences.py",
+        ),
     ),
     SeededFault(
         room="analysis/diff",
@@ -75,7 +71,7 @@ ANALYSIS: Final = (
         old='    "retains_grad",\n',
         new="",
         shows="two runs of which only one calls retain_grad() are said to be the same",
-        where=("tests/analysis/diff",),
+        where=("tests/analysis/diff/test_pairs.py",),
     ),
     SeededFault(
         room="analysis/diff",
@@ -83,15 +79,10 @@ ANALYSIS: Final = (
         old="return old_id in pairs.after or new_id in pairs.tensors",
         new="return old_id is not None or new_id is not None",
         shows="a saved tensor that only one graph knows is reported beside the tensor itself",
-        where=("tests/analysis/diff",),
-    ),
-    SeededFault(
-        room="analysis/diff",
-        file="gradviz/analysis/diff/gradients.py",
-        old='fact = pairs.new.name(new_id), f".grad at optimizer step {number}"',
-        new='fact = pairs.new.name(new_id), f".grad at optimizer step {number - 1}"',
-        shows="the optimizer step at which .grad differs is one too low",
-        where=("tests/analysis/diff", "tests/teach/test_run_diff.py"),
+        where=(
+            "tests/analysis/diff/test_pairs.py",
+            "tests/analysis/diff/test_sentences.py",
+        ),
     ),
     SeededFault(
         room="analysis/fold",
@@ -99,7 +90,7 @@ ANALYSIS: Final = (
         old="            tuple(inner),\n",
         new="",
         shows="parts with the same nodes and other links are folded as one repeat",
-        where=("tests/analysis/fold",),
+        where=("tests/analysis/fold/test_repeats.py",),
     ),
     SeededFault(
         room="analysis/fold",
@@ -107,15 +98,7 @@ ANALYSIS: Final = (
         old="        self.hooks += other.hooks\n",
         new="",
         shows="the header of a fold does not count the hooks of the folds inside it",
-        where=("tests/analysis/fold", "tests/view/test_fold_facts.py"),
-    ),
-    SeededFault(
-        room="analysis/fold",
-        file="gradviz/analysis/fold/totals.py",
-        old="self.norm = math.hypot(self.norm, other.norm)",
-        new="self.norm += other.norm",
-        shows="the gradient norm of a module is the sum of the norms of its parts",
-        where=("tests/analysis/fold", "tests/view/test_fold_facts.py"),
+        where=("tests/analysis/fold/test_tree.py",),
     ),
     SeededFault(
         room="analysis/fold",
@@ -123,7 +106,7 @@ ANALYSIS: Final = (
         old="module = OUTSIDE if OUTSIDE in each else modules",
         new="module = modules",
         shows="nodes that code outside of modules may have made are placed in a module",
-        where=("tests/analysis/fold",),
+        where=("tests/analysis/fold/test_placement.py",),
     ),
     SeededFault(
         room="analysis/gradient_flow",
@@ -147,9 +130,6 @@ ANALYSIS: Final = (
         old="not event.accumulates and not event.create_graph",
         new="not event.accumulates",
         shows="grad(create_graph=True) is named as the call that gave a gradient without a graph",
-        where=(
-            "tests/analysis/explain/test_cut_programs.py",
-            "tests/analysis/explain/test_errors.py",
-        ),
+        where=("tests/analysis/explain/test_cut_programs.py",),
     ),
 )

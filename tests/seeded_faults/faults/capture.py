@@ -11,7 +11,10 @@ CAPTURE: Final = (
         old='return "modified", int(versions[2])',
         new='return "modified", int(versions[1])',
         shows="a modified tensor of a custom Function is said to be saved at its current version",
-        where=("tests/capture/test_saved_values.py", "tests/capture/autograd"),
+        where=(
+            "tests/capture/test_saved_values.py",
+            "tests/truth/test_programs.py",
+        ),
     ),
     SeededFault(
         room="capture/autograd",
@@ -19,7 +22,7 @@ CAPTURE: Final = (
         old="return places * (sparse * _INDEX + numbers",
         new="return places * (_INDEX + numbers",
         shows="a sparse matrix is counted with one index per number instead of two",
-        where=("tests/capture/autograd", "tests/truth/test_tensors_without_memory.py"),
+        where=("tests/capture/autograd/test_bytes.py",),
     ),
     SeededFault(
         room="capture/autograd",
@@ -27,7 +30,10 @@ CAPTURE: Final = (
         old="    else:\n        holder[MARK] = covers\n",
         new="    else:\n        del holder[MARK]\n",
         shows="a snapshot inside a recording makes the recording lose the numbers of its nodes",
-        where=("tests/capture/autograd", "tests/capture/recorder/test_into.py"),
+        where=(
+            "tests/capture/recorder/test_context_manager.py",
+            "tests/truth/test_looking_changes_nothing.py",
+        ),
     ),
     SeededFault(
         room="capture/autograd",
@@ -35,7 +41,10 @@ CAPTURE: Final = (
         old='(one.node == node or slot.startswith("result"))',
         new="one.node is not None",
         shows="a saved tensor that detach() cut off is named as the tensor it was detached from",
-        where=("tests/capture/test_saved_values.py", "tests/capture/test_naming.py"),
+        where=(
+            "tests/capture/test_saved_values.py",
+            "tests/truth/test_programs.py",
+        ),
     ),
     SeededFault(
         room="capture/autograd",
@@ -63,17 +72,6 @@ CAPTURE: Final = (
     ),
     SeededFault(
         room="capture/recorder",
-        file="gradviz/capture/recorder/observers/backward.py",
-        old="if not kept_any:  # a custom",
-        new="if gone is None:  # a custom",
-        shows="a custom Function that saved nothing has a step in which it frees tensors",
-        where=(
-            "tests/capture/recorder/test_custom_functions.py",
-            "tests/truth/test_recording_steps.py",
-        ),
-    ),
-    SeededFault(
-        room="capture/recorder",
         file="gradviz/capture/recorder/observers/operations.py",
         old="changed = [tensor] if base is None else [tensor, base]",
         new="changed = [tensor]",
@@ -89,10 +87,7 @@ CAPTURE: Final = (
         old='    if torch.is_inference_mode_enabled():\n        return "inference mode"\n',
         new="",
         shows="what was computed in inference mode is said to be computed under no_grad",
-        where=(
-            "tests/capture/recorder/test_silent_calls.py",
-            "tests/analysis/explain/test_cut_programs.py",
-        ),
+        where=("tests/analysis/explain/test_cut_programs.py",),
     ),
     SeededFault(
         room="capture/recorder",
@@ -100,10 +95,7 @@ CAPTURE: Final = (
         old="results = list(tensors_in(call.result))\n",
         new="results = self._last = list(tensors_in(call.result))\n",
         shows="a recording keeps the results of the last call alive",
-        where=(
-            "tests/truth/test_recording_neutral.py",
-            "tests/capture/recorder/test_what_is_new.py",
-        ),
+        where=("tests/truth/test_recording_neutral.py",),
     ),
     SeededFault(
         room="capture/recorder",
@@ -111,7 +103,10 @@ CAPTURE: Final = (
         old="code.co_argcount - inspect.ismethod(function)",
         new="code.co_argcount",
         shows="a bound method that is a pre-hook of a node is called a post-hook",
-        where=("tests/capture/recorder",),
+        where=(
+            "tests/capture/recorder/test_user_code.py",
+            "tests/truth/test_recording_steps.py",
+        ),
     ),
     SeededFault(
         room="capture/recorder",
@@ -119,6 +114,6 @@ CAPTURE: Final = (
         old="if _is_fused(owner):",
         new="if not _is_fused(owner):",
         shows="a fused optimizer's step is not known to have written its parameters",
-        where=("tests/truth/test_uncounted_writes.py", "tests/capture/recorder/test_schedulers.py"),
+        where=("tests/truth/test_uncounted_writes.py",),
     ),
 )

@@ -11,7 +11,10 @@ EXPLAIN: Final = (
         old="if first is None or call is None or was_written(since, context):",
         new="if first is None or call is None:",
         shows="retain_graph=True is offered although a saved tensor was written: it raises again",
-        where=("tests/analysis/explain/test_fixes.py", "tests/analysis/explain/test_errors.py"),
+        where=(
+            "tests/analysis/explain/test_freed_programs.py",
+            "tests/analysis/explain/test_fixes.py",
+        ),
     ),
     SeededFault(
         room="analysis/explain",
@@ -19,7 +22,10 @@ EXPLAIN: Final = (
         old="    changed = (ZeroedGrad, OptimizerStepped)\n",
         new="    changed = (OptimizerStepped,)\n",
         shows="one backward of the sum is offered although zero_grad() ran between the two",
-        where=("tests/analysis/explain/test_fixes.py", "tests/analysis/explain/test_errors.py"),
+        where=(
+            "tests/analysis/explain/test_freed_programs.py",
+            "tests/analysis/explain/test_fixes.py",
+        ),
     ),
     SeededFault(
         room="analysis/explain",
@@ -27,7 +33,10 @@ EXPLAIN: Final = (
         old="if len(steps) != 1 or draws(statement) or _has_effects",
         new="if len(steps) != 1 or _has_effects",
         shows="running a line again is offered although it draws other random numbers",
-        where=("tests/analysis/explain/test_fixes.py", "tests/analysis/explain/test_errors.py"),
+        where=(
+            "tests/analysis/explain/test_freed_programs.py",
+            "tests/analysis/explain/test_fixes.py",
+        ),
     ),
     SeededFault(
         room="analysis/explain",
@@ -35,10 +44,7 @@ EXPLAIN: Final = (
         old="    if function is None or _is_read_elsewhere(target.attr, function, context):\n",
         new="    if function is None:\n",
         shows="detach() of an attribute is offered although other code reads it for its loss",
-        where=(
-            "tests/analysis/explain/test_other_programs.py",
-            "tests/analysis/explain/test_fixes.py",
-        ),
+        where=("tests/analysis/explain/test_other_programs.py",),
     ),
     SeededFault(
         room="analysis/explain",
@@ -65,46 +71,11 @@ EXPLAIN: Final = (
         where=("tests/analysis/explain/test_silent.py",),
     ),
     SeededFault(
-        room="analysis/explain",
-        file="gradviz/analysis/explain/silent/exemptions.py",
-        old="return value is not None and _number(value) < -_HUGE",
-        new="return value is not None and abs(_number(value)) > _HUGE",
-        shows="filling in a large number under no_grad is taken for a mask, and not reported",
-        where=("tests/analysis/explain/test_silent.py", "tests/analysis/explain/test_faults.py"),
-    ),
-    SeededFault(
-        room="analysis/explain",
-        file="gradviz/analysis/explain/torch_messages.py",
-        old='return shape, int(found["saved"]), int(found["now"])',
-        new='return shape, int(found["now"]), int(found["saved"])',
-        shows="without a recording, the versions of torch's message are mixed up",
-        where=("tests/analysis/explain/test_errors.py", "tests/capture/test_post_mortem.py"),
-    ),
-    SeededFault(
-        room="analysis/explain",
-        file="gradviz/analysis/explain/errors/graph_freed.py",
-        old="if event.times == 1]",
-        new="]",
-        shows="nodes that stand for many are named among those that have to be computed again",
-        where=("tests/analysis/explain/test_freed_programs.py",),
-    ),
-    SeededFault(
         room="analysis/code",
         file="gradviz/analysis/code/rebind_safety.py",
         old="    if is_read_later(name, statement) or has_other_name(statement, name):\n",
         new="    if is_read_later(name, statement):\n",
         shows="a fix that writes no more is offered although another variable has the tensor",
-        where=(
-            "tests/analysis/explain/test_fixes.py",
-            "tests/analysis/explain/test_write_programs.py",
-        ),
-    ),
-    SeededFault(
-        room="analysis/code",
-        file="gradviz/analysis/code/rebind_safety.py",
-        old="        if len(targets) > 1 and any",
-        new="        if len(targets) > 2 and any",
-        shows="a = b = x.exp() is not seen to give one tensor two names",
         where=(
             "tests/analysis/explain/test_fixes.py",
             "tests/analysis/explain/test_write_programs.py",

@@ -23,14 +23,6 @@ FRONT_END: Final = (
     ),
     SeededFault(
         room="widgets",
-        file="widgets/src/model/search.ts",
-        old="words.every((word) => find.includes(word))",
-        new="words.some((word) => find.includes(word))",
-        shows="find lists items that have one word of the query, not all of them",
-        where=("widgets/tests/graph", "widgets/tests/model"),
-    ),
-    SeededFault(
-        room="widgets",
         file="widgets/src/model/folds.ts",
         old="return around.slice(from + 1).find((fold) => !opened.has(fold)) ?? id;",
         new="return around.slice(from).find((fold) => !opened.has(fold)) ?? id;",
@@ -60,13 +52,5 @@ FRONT_END: Final = (
         new="    title: `${wire.title} step ${at}`,",
         shows="a file saved at the sub-step 7.3 is named after its place among all steps",
         where=("widgets/tests/export",),
-    ),
-    SeededFault(
-        room="widgets",
-        file="widgets/src/graph/camera.ts",
-        old="return end > room - margin ? at + room - margin - end : at;",
-        new="return end > room ? at + room - margin - end : at;",
-        shows="a selected card that reaches into the rim of the window is not moved inside",
-        where=("widgets/tests/graph/camera.test.ts",),
     ),
 )
