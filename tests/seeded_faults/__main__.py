@@ -1,8 +1,9 @@
 """``python -m tests.seeded_faults`` measures what the tests notice.
 
 Each fault of the table is written into a copy of the tree, one at a time, and the tests run that
-ought to notice it, up to the first that fails; where none fails, later those of the room. In the
-end each test that noticed a fault runs in the copy without any: only if it passes has it noticed.
+ought to notice it, up to the first that fails. The tests of whole rooms run later, with all faults
+at once that these have missed. In the end each test that noticed a fault runs in the copy without
+any: only if it passes has it noticed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import runpy
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,11 +52,9 @@ def main() -> int:
     chosen = [one for one in table if given.only in f"{one.room} {one.file} {one.shows}"]
     with copy_of(given.tree.resolve()) as copy:
         answers = [_asked(copy, fault, fault.where, given.limit) for fault in chosen]
-        missed = [one for one in answers if one.noticed_by is None and not one.is_misplaced]
-        _say(f"\n{len(missed)} were not noticed there; the tests of the whole room:")
-        for one in missed:
-            wider = _asked(copy, one.fault, ROOMS[one.fault.room], given.limit)
-            answers[answers.index(one)] = wider
+        missed = [one.fault for one in answers if one.noticed_by is None and not one.is_misplaced]
+        wider = {answer.fault: answer for answer in _asked_rooms(copy, missed, given.limit)}
+        answers = [wider.get(answer.fault, answer) for answer in answers]
         answers = _confirmed(copy, answers, given.limit)
     _say("\n" + "\n".join(_summary(answers)))
     return int(any(answer.noticed_by is None for answer in answers))
@@ -73,7 +73,7 @@ def _asked(copy: Path, fault: SeededFault, where: Sequence[str], limit: float) -
     """Run tests of a copy that has the fault, as far as the copy has these tests."""
     _say(f"{fault.room}: {fault.shows}")
     start = time.monotonic()
-    there = [path for path in where if (copy / path).exists()]
+    there = [path for path in where if (copy / _file_of(path)).exists()]
     gone = [path for path in where if path not in there]
     try:
         with fault_in(copy, fault):
@@ -85,6 +85,25 @@ def _asked(copy: Path, fault: SeededFault, where: Sequence[str], limit: float) -
     missing = f", without {', '.join(gone)}, which this tree does not have" if gone else ""
     _say(f"    {_words(answer)} ({time.monotonic() - start:.0f} s{missing})")
     return answer
+
+
+def _asked_rooms(copy: Path, missed: Sequence[SeededFault], limit: float) -> Iterator[Answer]:
+    """Run the tests of whole rooms with all missed faults at once; then those that fail with each
+    of these faults alone."""
+    for tests in dict.fromkeys(ROOMS[fault.room] for fault in missed):
+        faults = [fault for fault in missed if ROOMS[fault.room] == tests]
+        there = [path for path in tests if (copy / path).exists()]
+        _say(f"\n{', '.join(there)}, with the {len(faults)} that were not noticed")
+        with ExitStack() as written:
+            for fault in faults:
+                written.enter_context(fault_in(copy, fault))
+            outcome = run_tests(copy, there, limit * 4, to_first=False)
+        _say(f"    {len(outcome.failed)} fail {outcome.trouble}")
+        for fault in faults:
+            if outcome.failed:
+                yield _asked(copy, fault, outcome.failed, limit)
+            else:
+                yield Answer(fault, None, outcome.trouble)
 
 
 def _confirmed(copy: Path, answers: Sequence[Answer], limit: float) -> list[Answer]:
@@ -102,6 +121,11 @@ def _confirmed(copy: Path, answers: Sequence[Answer], limit: float) -> list[Answ
         else one
         for one in answers
     ]
+
+
+def _file_of(test: str) -> str:
+    """The file of a test with an id, or a file or folder itself."""
+    return test.partition("::")[0].partition(" > ")[0]
 
 
 def _words(answer: Answer) -> str:

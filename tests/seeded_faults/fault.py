@@ -27,38 +27,50 @@ class SeededFault:
     where: tuple[str, ...]
 
 
+_GRAPHS: Final = ("tests/capture", "tests/model", "tests/truth")
+_FINDINGS: Final = ("tests/analysis", "tests/check", "tests/ledger", "tests/models")
+_PICTURES: Final = (
+    "tests/teach",
+    "tests/view",
+    "tests/test_explaining.py",
+    "tests/test_one_word.py",
+)
+_LESSONS: Final = ("tests/check", "tests/course", "tests/lessons", "tests/teach")
+_COMMANDS: Final = ("tests/notebook_check", "tests/publish", "tests/run", "tests/test_cli.py")
+_ENTRIES: Final = ("tests/test_api.py", "tests/test_magic.py", "tests/test_line_magic.py")
+
 ROOMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "model": ("tests/model", "tests/truth", "gradviz/model"),
-        "capture/autograd": ("tests/capture", "tests/truth"),
-        "capture/recorder": ("tests/capture", "tests/truth"),
-        "analysis/explain": ("tests/analysis/explain", "tests/ledger"),
-        "analysis/code": ("tests/analysis/explain", "tests/analysis/audit", "tests/ledger"),
-        "analysis/audit": ("tests/analysis/audit", "tests/check"),
-        "analysis/memory": ("tests/analysis/memory", "tests/view", "tests/check"),
-        "analysis/diff": ("tests/analysis/diff", "tests/teach"),
-        "analysis/fold": ("tests/analysis/fold", "tests/models", "tests/view"),
-        "analysis/gradient_flow": ("tests/analysis/gradient_flow", "tests/view"),
-        "analysis/dataflow": ("tests/analysis", "tests/ledger"),
-        "view/graph": ("tests/view",),
-        "view/animation": ("tests/view",),
-        "view/captions": ("tests/view", "tests/truth"),
-        "view/explanations": ("tests/view", "tests/test_explaining.py"),
-        "view/documents": ("tests/view", "tests/test_one_word.py"),
-        "view/export": ("tests/view", "tests/test_cli.py"),
-        "view/html": ("tests/view", "tests/teach"),
-        "view/widgets": ("tests/view", "tests/teach"),
-        "view/outlines": ("tests/view", "tests/teach"),
-        "teach": ("tests/teach", "tests/lessons"),
-        "check": ("tests/check", "tests/lessons"),
-        "course": ("tests/course", "tests/lessons"),
-        "notebook_check": ("tests/notebook_check",),
-        "publish": ("tests/publish",),
-        "api": ("tests/test_api.py", "tests/test_explaining.py", "tests/test_make_dot.py"),
-        "cli": ("tests/test_cli.py", "tests/test_explaining.py"),
-        "magic": ("tests/test_magic.py", "tests/test_line_magic.py"),
-        "gradviz_run": ("tests/run",),
-        "gradviz_pytest": ("tests/run", "tests/notebook_check"),
+        "model": _GRAPHS,
+        "capture/autograd": _GRAPHS,
+        "capture/recorder": _GRAPHS,
+        "analysis/explain": _FINDINGS,
+        "analysis/code": _FINDINGS,
+        "analysis/audit": _FINDINGS,
+        "analysis/memory": _FINDINGS,
+        "analysis/diff": _FINDINGS,
+        "analysis/fold": _FINDINGS,
+        "analysis/gradient_flow": _FINDINGS,
+        "analysis/dataflow": _FINDINGS,
+        "view/graph": _PICTURES,
+        "view/animation": _PICTURES,
+        "view/captions": _PICTURES,
+        "view/explanations": _PICTURES,
+        "view/documents": _PICTURES,
+        "view/export": _PICTURES,
+        "view/html": _PICTURES,
+        "view/widgets": _PICTURES,
+        "view/outlines": _PICTURES,
+        "teach": _LESSONS,
+        "check": _LESSONS,
+        "course": _LESSONS,
+        "notebook_check": _COMMANDS,
+        "publish": _COMMANDS,
+        "api": _ENTRIES,
+        "cli": _COMMANDS,
+        "magic": _ENTRIES,
+        "gradviz_run": _COMMANDS,
+        "gradviz_pytest": _COMMANDS,
         "widgets": ("widgets/tests",),
     }
 )

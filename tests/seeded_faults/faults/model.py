@@ -59,7 +59,10 @@ MODEL: Final = (
         old='where(SELF.at_least(named("min")), GRAD, 0)',
         new='where(SELF.above(named("min")), GRAD, 0)',
         shows="the formula of clamp(min=…) gives no gradient where a value is the minimum",
-        where=("tests/truth/test_gradients.py",),
+        where=(
+            "tests/truth/test_gradients.py",
+            "tests/capture/test_derivatives.py",
+        ),
     ),
     SeededFault(
         room="model",
