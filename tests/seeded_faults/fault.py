@@ -28,14 +28,14 @@ class SeededFault:
 
 
 _GRAPHS: Final = ("tests/capture", "tests/model", "tests/truth")
-_FINDINGS: Final = ("tests/analysis", "tests/check", "tests/ledger", "tests/models")
+_FINDINGS: Final = ("tests/analysis", "tests/check", "tests/ledger")
 _PICTURES: Final = (
     "tests/teach",
     "tests/view",
     "tests/test_explaining.py",
     "tests/test_one_word.py",
 )
-_LESSONS: Final = ("tests/check", "tests/course", "tests/lessons", "tests/teach")
+_LESSONS: Final = ("tests/check", "tests/course", "tests/teach")
 _COMMANDS: Final = ("tests/notebook_check", "tests/publish", "tests/run", "tests/test_cli.py")
 _ENTRIES: Final = ("tests/test_api.py", "tests/test_magic.py", "tests/test_line_magic.py")
 

@@ -41,25 +41,43 @@ class Outcome:
     trouble: str = ""
 
 
-def run_tests(tree: Path, where: Sequence[str], limit: float, *, to_first: bool = True) -> Outcome:
-    """Run the tests in folders or files, or those with these ids; ``to_first``: until one fails."""
+def run_tests(
+    tree: Path,
+    where: Sequence[str],
+    limit: float,
+    *,
+    to_first: bool = True,
+    marks: str | None = None,
+) -> Outcome:
+    """Run tests of a tree.
+
+    Args:
+        tree: The tree.
+        where: Folders and files with tests, or ids of tests.
+        limit: Seconds that this may take.
+        to_first: Whether it ends with the first that fails.
+        marks: Expression of marks for pytest; by default what the tree's settings say.
+    """
     inside = [path for path in where if path.startswith(_FRONT_END)]
+    others = [path for path in where if path not in inside]
     failed: list[str] = []
-    for paths, run in (
-        ([path for path in where if path not in inside], _run_pytest),
-        (inside, _run_vitest),
-    ):
-        outcome = run(tree, paths, limit, to_first) if paths else Outcome()
+    if others:
+        options = ["-x"] * to_first + ([] if marks is None else ["-m", marks])
+        outcome = _run_pytest(tree, [*options, *others], limit)
         failed += outcome.failed
         if outcome.trouble or (failed and to_first):
+            return outcome
+    if inside and not marks:
+        outcome = _run_vitest(tree, inside, limit, to_first)
+        failed += outcome.failed
+        if outcome.trouble:
             return Outcome(tuple(failed), outcome.trouble)
     return Outcome(tuple(failed))
 
 
-def _run_pytest(tree: Path, where: Sequence[str], limit: float, to_first: bool) -> Outcome:
-    options = ["-q", "-p", "no:cacheprovider", "-n", "0", "--tb=no", "-rfE", *["-x"] * to_first]
+def _run_pytest(tree: Path, asked: Sequence[str], limit: float) -> Outcome:
+    words = ["-q", "-p", "no:cacheprovider", "-n", "0", "--tb=no", "-rfE", *asked]
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        words = [*options, *where]
         run = multiprocessing.get_context("fork").Process(
             target=_pytest_in, args=(tree, words, output.fileno())
         )
@@ -119,10 +137,8 @@ def _outcome(code: int | None, text: str, pattern: re.Pattern[str], limit: float
     failed = tuple(dict.fromkeys(pattern.findall(text)))
     if code is None:
         return Outcome(trouble=f"did not end within {limit:.0f} s")
-    if code == _PASSED or failed:
+    if code in (_PASSED, _NOTHING_COLLECTED) or failed:
         return Outcome(failed)
-    if code == _NOTHING_COLLECTED:
-        return Outcome(trouble="there are no tests")
     return Outcome(trouble=f"ended with {code}: {' / '.join(text.split(chr(10))[-4:])}")
 
 
