@@ -12,7 +12,8 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m
 # Python that is linted and type-checked.
 CODE := $(wildcard gradviz gradviz_pytest gradviz_run tests benchmarks conftest.py hatch_build.py notebooks/*.py)
-LESSONS := $(wildcard notebooks/*.ipynb notebooks/answers/*.ipynb notebooks/howto/*.ipynb)
+LESSONS := $(wildcard notebooks/*.ipynb notebooks/howto/*.ipynb)
+ANSWERS := $(wildcard notebooks/answers/*.ipynb)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
   --nbval-sanitize-with $(firstword $(wildcard gradviz/sanitize.cfg notebooks/sanitize.cfg))
 # "there" when the front end can be built and tested.
@@ -78,7 +79,7 @@ test-python: env
 	$(RUN) pytest -rs --durations=10 $(SHARED) $(PYTEST_ARGS)
 
 .PHONY: test-lessons
-test-lessons: env
+test-lessons: env  ## run the lessons and the how-to pages, and compare with their stored outputs
 	$(RUN) pytest -rs $(SHARED) $(NBVAL) $(LESSONS)
 
 # Programs do not run in the processes that drive Chromium for minutes. pytest ends with 5 where
@@ -86,9 +87,10 @@ test-lessons: env
 IF_ANY := || [ $$? -eq 5 ]
 EXHAUSTIVE := opdb_all or deepest or exhaustive
 .PHONY: test-exhaustive
-test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again (minutes)
+test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again, answers (minutes)
 	$(RUN) pytest -rs -m "($(EXHAUSTIVE)) and not browser" --durations=20 $(SHARED) $(PYTEST_ARGS) $(IF_ANY)
 	$(RUN) pytest -rs -m "($(EXHAUSTIVE)) and browser" --durations=20 $(SHARED) $(PYTEST_ARGS) $(IF_ANY)
+	$(RUN) pytest -rs $(SHARED) $(NBVAL) $(ANSWERS) $(PYTEST_ARGS) $(IF_ANY)
 
 .PHONY: test-played
 test-played: env  ## every lesson played by a learner in Chromium: wrong answers, hints, right ones (minutes)

@@ -15,7 +15,7 @@ from gradviz.model.explanation import Fix
 from tests.analysis.explain.silent_random import RandomProgram, programs, truth_of, truth_when_fixed
 from tests.analysis.explain.silent_running import fixed, run_recorded
 
-COUNT: Final = 150
+COUNT: Final = 60
 MANY: Final = 500
 Matrix = Counter[tuple[str, str]]
 

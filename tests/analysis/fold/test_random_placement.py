@@ -8,7 +8,7 @@ from tests.each import each
 from tests.placement.oracle import Judged, judged
 from tests.placement.random_models import random_model
 
-_FEW = range(24)
+_FEW = range(12)
 
 
 def placed_wrongly(seed: int) -> list[Judged]:

@@ -132,14 +132,11 @@ def _in_the_loop(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
     gone = () if is_read else tuple(Fix(Sentence(), "", "instead", m.at) for m in moved)
     if not all(m.is_alone for m in moved):
         gone = ()
-    does = say("computes {} again in each turn, with a new graph for each backward", _result(moved))
+    does = say(
+        "computes {} again in each turn, with a new graph for each backward",
+        next(name for line in reversed(moved) for name in names_bound(line)),
+    )
     return Fix(does, "\n".join(m.text for m in moved), "before", place.at, gone)
-
-
-def _result(statements: Sequence[Statement]) -> str:
-    """The variable that they compute: the first that the last of them binds."""
-    bound = [names_bound(statement) for statement in statements]
-    return next(names[0] for names in reversed(bound) if names)
 
 
 def _lines(statements: Sequence[Statement]) -> set[int]:
@@ -260,7 +257,10 @@ def _in_the_closure(values: Sequence[Reused], context: ErrorContext) -> Fix | No
         gone = ()  # a cell's variables may be read in other cells
     elif any(set(names) & set(names_read(s.node)) for s in own if not s.is_compound):
         gone = ()
-    does = say("computes {} again at each call, with a new graph for each backward", _result(moved))
+    does = say(
+        "computes {} again at each call, with a new graph for each backward",
+        next(name for line in reversed(moved) for name in names_bound(line)),
+    )
     return Fix(does, "\n".join(m.text for m in moved), "before", place.at, gone)
 
 
