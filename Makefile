@@ -74,9 +74,10 @@ lab: env  ## open JupyterLab on the lessons
 .PHONY: test
 test: env node-if-there browser-if-there test-python test-lessons  ## run every test this machine can run
 
+# A test that has not ended after five minutes says where it is, and fails; the others go on.
 .PHONY: test-python
 test-python: env
-	$(RUN) pytest -rs --durations=10 $(SHARED) $(PYTEST_ARGS)
+	$(RUN) pytest -rs --durations=10 -o faulthandler_timeout=300 $(SHARED) $(PYTEST_ARGS)
 
 .PHONY: test-lessons
 test-lessons: env  ## run the lessons and the how-to pages, and compare with their stored outputs

@@ -35,7 +35,7 @@ def test_ids_of_statements_are_ids_and_no_cell_has_one_twice(subtests: pytest.Su
                     assert len(set(ids)) == len(ids), (cell.id, ids)
 
 
-def test_the_ledger_has_seventy_statements_each_once() -> None:
+def test_the_ledger_has_sixty_nine_statements_each_once() -> None:
     ids = [claim for entry in ledger() for claim, _ in entry.verdicts]
     assert len(ids) == len(set(ids)) == 69
 
