@@ -247,7 +247,8 @@ def test_without_a_kernel_the_last_run_is_shown_and_why_nothing_can_be_changed(
     shoot("explore-page")
 
 
-@pytest.mark.parametrize("width", [400, pytest.param(1366, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("width", [400, 1366])
 def test_it_reads_well_narrow_wide_and_dark(
     notebook: Open, page: Page, shoot: Shoot, width: int
 ) -> None:

@@ -158,7 +158,8 @@ def places(widget: Locator) -> dict[str, Callable[[], None]]:
     }
 
 
-@pytest.mark.parametrize("only", [PLACES, pytest.param((), marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("only", [PLACES, ()])
 def test_no_key_reaches_the_notebook(notebook: Open, page: Page, only: tuple[str, ...]) -> None:
     laptop(page)
     opened = notebook("keys_of_all.ipynb", "1 + 1", TEN_LINES, "2 + 2", "3 + 3")

@@ -29,7 +29,7 @@ WINDOWS = {
 bar and the prompts."""
 OF_LESSONS = ("notebook", "phone")
 """The lessons are walked in two of the windows, so that all of it takes about five minutes."""
-FEW = ("mlp_three_steps", "write_in_place", "recurrent")
+FEW = ("write_in_place", "recurrent")
 
 
 @cache

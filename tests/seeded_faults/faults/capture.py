@@ -78,7 +78,7 @@ CAPTURE: Final = (
         shows="a write into a view is not known as a write to its base",
         where=(
             "tests/capture/test_written_views.py",
-            "tests/analysis/explain/test_write_programs.py",
+            "tests/ledger",
         ),
     ),
     SeededFault(

@@ -69,7 +69,7 @@ EXPLAIN: Final = (
         shows="a fix that writes no more is offered although another variable has the tensor",
         where=(
             "tests/analysis/explain/test_fixes.py",
-            "tests/analysis/explain/test_write_programs.py",
+            "tests/ledger",
         ),
     ),
     SeededFault(
