@@ -129,7 +129,7 @@ test-faults: env node-if-there  ## are faults that are put into gradviz noticed 
 .PHONY: coverage
 coverage: env node-if-there  ## what of gradviz do the tests reach? (twice the time of all tests)
 	$(RUN) pip install -q -c .venv/constraints.txt 'gradviz-kit[coverage]'
-	$(RUN) tests.covered
+	$(RUN) tests.covered $(PYTEST_ARGS)
 
 .PHONY: test-nightly
 test-nightly:  ## all tests, whole, one target after the other (hours)

@@ -4,7 +4,7 @@ coverage.py measures every process that the tests start, but nothing that runs i
 function, where Python traces nothing: so the recorder's tracers hide what they call. SlipCover
 writes probes into the bytecode, which are seen there too, in the processes of pytest only. What one
 of them has seen is reached. A room has a row; `build/coverage/holes.txt` lists functions that
-nothing enters, then lines and branches that nothing takes.
+nothing enters, then lines and branches that nothing takes. Arguments go on to pytest.
 """
 
 from __future__ import annotations
@@ -56,28 +56,28 @@ def main() -> None:
     """Measure, print the table, write the holes."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
-    traced, probed = with_a_tracer(), with_probes()
+    traced, probed = with_a_tracer(sys.argv[1:]), with_probes(sys.argv[1:])
     print(table(traced, probed))
     holes = FOLDER / "holes.txt"
     holes.write_text("\n".join(holes_of(joined(traced, probed))) + "\n", "utf-8")
     print(f"What nothing reaches is listed in {holes.relative_to(ROOT)}")
 
 
-def with_a_tracer() -> Files:
+def with_a_tracer(arguments: list[str]) -> Files:
     """Run all tests under coverage.py, in as many processes as there are cores."""
     settings = FOLDER / "settings"
     settings.write_text(SETTINGS, "utf-8")
     coverage = [sys.executable, "-m", "coverage"]
     given = [f"--rcfile={settings}"]
-    shared = ["-n", "logical", "--dist", "loadfile"]
-    subprocess.run([*coverage, "run", *given, "-m", "pytest", *PYTEST, *shared], cwd=ROOT)
+    tests = ["pytest", *PYTEST, "-n", "logical", "--dist", "loadfile", *arguments]
+    subprocess.run([*coverage, "run", *given, "-m", *tests], cwd=ROOT)
     report = FOLDER / "traced.json"
     subprocess.run([*coverage, "combine", "-q", *given], cwd=ROOT, check=True)
     subprocess.run([*coverage, "json", "-q", *given, "-o", str(report)], cwd=ROOT, check=True)
     return read(report)
 
 
-def with_probes() -> Files:
+def with_probes(arguments: list[str]) -> Files:
     """Run all tests under SlipCover, a process per core, each with its part."""
     cores = os.cpu_count() or 1
     start = FOLDER / "start.py"
@@ -85,7 +85,7 @@ def with_probes() -> Files:
     reports = [FOLDER / f"probed-{number}.json" for number in range(cores)]
     slipcover = (sys.executable, "-m", "slipcover", "--branch", "--json")
     sources = ("--source", ",".join(PACKAGES))
-    pytest = (str(start), *PYTEST, "-p", "no:slipcover")
+    pytest = (str(start), *PYTEST, "-p", "no:slipcover", *arguments)
     running = [
         subprocess.Popen(
             [*slipcover, *sources, "--out", str(report), *pytest, f"--part={number}/{cores}"],
