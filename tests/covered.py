@@ -80,20 +80,17 @@ def with_a_tracer(arguments: list[str]) -> Files:
 def with_probes(arguments: list[str]) -> Files:
     """Run all tests under SlipCover, a process per core, each with its part."""
     cores = os.cpu_count() or 1
-    start = FOLDER / "start.py"
-    start.write_text("import sys, pytest\nsys.exit(pytest.main(sys.argv[1:]))\n", "utf-8")
     reports = [FOLDER / f"probed-{number}.json" for number in range(cores)]
-    slipcover = (sys.executable, "-m", "slipcover", "--branch", "--json")
-    sources = ("--source", ",".join(PACKAGES))
-    pytest = (str(start), *PYTEST, "-p", "no:slipcover", *arguments)
-    running = [
-        subprocess.Popen(
-            [*slipcover, *sources, "--out", str(report), *pytest, f"--part={number}/{cores}"],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        for number, report in enumerate(reports)
-    ]
+    running = []
+    for number, report in enumerate(reports):
+        # SlipCover would take a -m of pytest's for its own: the arguments are in the script.
+        words = [*PYTEST, "-p", "no:slipcover", f"--part={number}/{cores}", *arguments]
+        script = FOLDER / f"probed-{number}.py"
+        script.write_text(f"import sys, pytest\nsys.exit(pytest.main({words!r}))\n", "utf-8")
+        slipcover = (sys.executable, "-m", "slipcover", "--branch", "--json")
+        options = ("--source", ",".join(PACKAGES), "--out", str(report), str(script))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        running.append(subprocess.Popen([*slipcover, *options], cwd=ROOT, env=environment))
     for process in running:
         process.wait()
     return joined(*map(read, reports))
