@@ -1,5 +1,11 @@
-// When the interface cannot be shown: a plain sentence, the picture and the text.
+// When the interface cannot be shown, or not yet: a plain sentence, the picture and the text.
 import { html, wellFormed } from "./lib/dom";
+
+/** Until the document comes. */
+export function showWaiting(el: HTMLElement): void {
+  const words = html("p", { class: "gradviz-problem", role: "status" }, "drawing …");
+  el.replaceChildren(html("div", { class: "gradviz-root" }, words));
+}
 
 export function showFallback(root: HTMLElement, wire: unknown, error: unknown): void {
   const found = (typeof wire === "object" && wire !== null ? wire : {}) as Record<string, unknown>;

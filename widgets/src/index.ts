@@ -3,7 +3,7 @@ import { mountApp } from "./app";
 import { isQuestion, kindOf } from "./documents/question";
 import { isRepairDocument } from "./documents/repair";
 import { SCORE } from "./documents/score";
-import { showFallback } from "./fallback";
+import { showFallback, showWaiting } from "./fallback";
 import { html, uniquePrefix } from "./lib/dom";
 import { InflatedModel } from "./model/inflated_model";
 import { type Model, Store } from "./model/store";
@@ -26,6 +26,7 @@ function render({ model, el, signal }: RenderProps): () => void {
   };
   signal?.addEventListener("abort", end, { once: true, signal: view.signal });
   const expanded = new InflatedModel(model, view.signal);
+  if (!expanded.isReady) showWaiting(el);
   expanded.whenReady(() => mount(expanded, el, view.signal));
   return end;
 }
@@ -47,7 +48,8 @@ function mount(model: Model, el: HTMLElement, signal: AbortSignal): void {
     showFallback(root, model.get("wire"), error);
     const retry = () => {
       model.off?.("change:wire", retry);
-      if (!signal.aborted && root.isConnected) mount(model, el, signal);
+      // The document may come while the element is in no page: a view is attached when it likes.
+      if (!signal.aborted && root.parentNode === el) mount(model, el, signal);
     };
     model.on("change:wire", retry);
     signal.addEventListener("abort", () => model.off?.("change:wire", retry), { once: true });

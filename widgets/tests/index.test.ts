@@ -186,8 +186,8 @@ describe("widget", () => {
   });
 
   it("recovers with the next good picture", () => {
-    const { model, one } = mount({ wire: {} });
-    expect(one(".gradviz-problem").textContent).toContain("no graph to show yet");
+    const { model, one } = mount({ wire: { format: 0 } });
+    expect(one(".gradviz-problem").textContent).toContain("this picture has format 0");
     model.set("wire", wire);
     expect(one(".gradviz-root").dataset.ready).toBe("true");
   });

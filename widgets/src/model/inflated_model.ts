@@ -23,7 +23,12 @@ export class InflatedModel implements Model {
     this.#inflate();
   }
 
-  /** Calls the listener as soon as there is a picture, or a reason why there is none. */
+  /** Whether there is a document, or a reason why there is none. */
+  get isReady(): boolean {
+    return this.#wire !== undefined;
+  }
+
+  /** Calls the listener as soon as there is a document, or a reason why there is none. */
   whenReady(listener: () => void): void {
     const once = () => {
       this.off("change:wire", once);
@@ -61,14 +66,22 @@ export class InflatedModel implements Model {
   }
 
   #inflate(): void {
+    const sent = this.#model.get("wire");
+    // A view may be made before the state of its model has come.
+    if (!isSent(sent)) return;
     const turn = ++this.#turn;
     const arrived = (wire: unknown) => {
       if (turn !== this.#turn) return;
-      this.#wire = wire ?? null;
+      this.#wire = wire;
       for (const listener of [...this.#listeners]) listener();
     };
-    const wire = inflateDocument(this.#model.get("wire"));
+    const wire = inflateDocument(sent);
     if (wire instanceof Promise) void wire.catch((error: unknown) => error).then(arrived);
     else arrived(wire);
   }
+}
+
+function isSent(wire: unknown): boolean {
+  const isObject = typeof wire === "object" && wire !== null;
+  return isObject ? Object.keys(wire).length > 0 : wire !== undefined && wire !== null;
 }
