@@ -132,6 +132,11 @@ def pieces_of(text: str) -> tuple[Piece, ...]:
 ALL: Final[list[Bug]] = []
 
 
+def fix(*texts: str) -> tuple[Edit, ...]:
+    """One way to fix a program: pieces of its text, each before what takes its place."""
+    return tuple(zip(texts[::2], texts[1::2], strict=True))
+
+
 def bug(
     name: str,
     family: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "everyday faults in new surroundings"
 
@@ -42,17 +42,10 @@ bug(
     # %%
     update(agent, optimizer, states, actions, advantages, epochs=2)
     """,
-    (
-        (
-            "old = agent.log_prob(states, actions)",
-            "old = agent.log_prob(states, actions).detach()",
-        ),
-    ),
-    (
-        (
-            "    old = agent.log_prob(states, actions)\n",
-            "    with torch.no_grad():\n        old = agent.log_prob(states, actions)\n",
-        ),
+    fix("old = agent.log_prob(states, actions)", "old = agent.log_prob(states, actions).detach()"),
+    fix(
+        "    old = agent.log_prob(states, actions)\n",
+        "    with torch.no_grad():\n        old = agent.log_prob(states, actions)\n",
     ),
     reference="""
     old = agent.log_prob(states, actions).detach()
@@ -151,12 +144,9 @@ bug(
         optimizer.step()
     model[0].merge()
     """,
-    (
-        (
-            "        self.weight += self.scale * self.b @ self.a\n",
-            "        with torch.no_grad():\n"
-            "            self.weight += self.scale * self.b @ self.a\n",
-        ),
+    fix(
+        "        self.weight += self.scale * self.b @ self.a\n",
+        "        with torch.no_grad():\n            self.weight += self.scale * self.b @ self.a\n",
     ),
     (("    def merge(self):", "    @torch.no_grad()\n    def merge(self):"),),
     reference="""
@@ -209,9 +199,11 @@ bug(
     loss.backward()  # raises
     optimizer.step()
     """,
-    (
-        ("log_prob(action).sum().item())", "log_prob(action).sum())"),
-        ("torch.tensor(log_probs)", "torch.stack(log_probs)"),
+    fix(
+        "log_prob(action).sum().item())",
+        "log_prob(action).sum())",
+        "torch.tensor(log_probs)",
+        "torch.stack(log_probs)",
     ),
     reference="""
     accumulate(lambda: episode_loss(policy, states, actions, rewards), policy.parameters())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tests.ledger.bug import explained
+from tests.ledger.bug import explained, fix
 
 MESSAGE: Final = "does not require grad"
 program = partial(explained, "explained: no graph", message=MESSAGE)
@@ -40,11 +40,9 @@ program(
     # %%
     trainer.fit(x, y)
     """,
-    (
-        (
-            "        loss = self.loss(x, y)\n",
-            "        self.training = True\n        loss = self.loss(x, y)\n",
-        ),
+    fix(
+        "        loss = self.loss(x, y)\n",
+        "        self.training = True\n        loss = self.loss(x, y)\n",
     ),
 )
 program(
@@ -127,11 +125,9 @@ program(
     finally:
         torch.set_grad_enabled(True)
     """,
-    (
-        (
-            "    torch.autograd.set_grad_enabled(False)\n    return model(x).mean().item()",
-            "    with torch.no_grad():\n        return model(x).mean().item()",
-        ),
+    fix(
+        "    torch.autograd.set_grad_enabled(False)\n    return model(x).mean().item()",
+        "    with torch.no_grad():\n        return model(x).mean().item()",
     ),
 )
 program(
@@ -186,13 +182,11 @@ program(
     loss = model(x).pow(2).sum()
     loss.backward()  # raises
     """,
-    (
-        (
-            "            with torch.no_grad():\n                return nn".replace(
-                "            with", "        with"
-            ).replace("                return", "            return"),
-            "        return nn",
-        ),
+    fix(
+        "            with torch.no_grad():\n                return nn".replace(
+            "            with", "        with"
+        ).replace("                return", "            return"),
+        "        return nn",
     ),
 )
 
@@ -231,15 +225,11 @@ program(
     loss = model(x)
     loss.backward()  # raises
     """,
-    (
-        (
-            "checkpoint(self.first, x, use_reentrant=True)",
-            "checkpoint(self.first, x, use_reentrant=False)",
-        ),
-        (
-            "checkpoint(self.second, h, use_reentrant=True)",
-            "checkpoint(self.second, h, use_reentrant=False)",
-        ),
+    fix(
+        "checkpoint(self.first, x, use_reentrant=True)",
+        "checkpoint(self.first, x, use_reentrant=False)",
+        "checkpoint(self.second, h, use_reentrant=True)",
+        "checkpoint(self.second, h, use_reentrant=False)",
     ),
 )
 
@@ -306,9 +296,11 @@ program(
     loss = torch.tensor(1 - similarity(model(x), y))  # culprit
     loss.backward()  # raises
     """,
-    (
-        ("float(score)", "score"),
-        ("torch.tensor(1 - similarity(model(x), y))", "1 - similarity(model(x), y)"),
+    fix(
+        "float(score)",
+        "score",
+        "torch.tensor(1 - similarity(model(x), y))",
+        "1 - similarity(model(x), y)",
     ),
 )
 program(
@@ -331,10 +323,13 @@ program(
     loss = middle(errors)
     loss.backward()  # raises
     """,
-    (
-        ("values.detach().cpu().numpy()", "values"),
-        ("np.sort(array)", "array.sort().values"),
-        ("torch.from_numpy(ordered[1:-1]).mean()", "ordered[1:-1].mean()"),
+    fix(
+        "values.detach().cpu().numpy()",
+        "values",
+        "np.sort(array)",
+        "array.sort().values",
+        "torch.from_numpy(ordered[1:-1]).mean()",
+        "ordered[1:-1].mean()",
     ),
     without_fix=True,
 )
@@ -374,9 +369,11 @@ program(
     loss = 1 - accuracy(model(x), labels)
     loss.backward()  # raises
     """,
-    (
-        ("predicted = logits.argmax(dim=1)", "predicted = logits.log_softmax(dim=1)"),
-        ("(predicted == labels).float().mean()", "1 + predicted.gather(1, labels[:, None]).mean()"),
+    fix(
+        "predicted = logits.argmax(dim=1)",
+        "predicted = logits.log_softmax(dim=1)",
+        "(predicted == labels).float().mean()",
+        "1 + predicted.gather(1, labels[:, None]).mean()",
     ),
     without_fix=True,
 )
@@ -531,12 +528,11 @@ program(
     loss.backward()  # raises
     optimizer.step()
     """,
-    (
-        (
-            "with torch.no_grad():\n    q = F.normalize(queries(x1), dim=1)\n    k",
-            "q = F.normalize(queries(x1), dim=1)\nwith torch.no_grad():\n    k",
-        ),
-        ("    logits = q", "logits = q"),
+    fix(
+        "with torch.no_grad():\n    q = F.normalize(queries(x1), dim=1)\n    k",
+        "q = F.normalize(queries(x1), dim=1)\nwith torch.no_grad():\n    k",
+        "    logits = q",
+        "logits = q",
     ),
     result="queries.parameters()",
     without_gradient=("keys.weight", "keys.bias"),
@@ -577,11 +573,9 @@ program(
     loss = F.mse_loss(q, target)
     loss.backward()  # raises
     """,
-    (
-        (
-            "with torch.no_grad():\n    q = model(s).max(1).values",
-            "q = model(s).max(1).values\nwith torch.no_grad():",
-        ),
+    fix(
+        "with torch.no_grad():\n    q = model(s).max(1).values",
+        "q = model(s).max(1).values\nwith torch.no_grad():",
     ),
     without_fix=True,
 )
@@ -601,11 +595,9 @@ program(
             loss = h.pow(2).mean()
         loss.backward()  # raises
     """,
-    (
-        (
-            "    with torch.no_grad():\n        h = model(x, h)\n",
-            "    h = model(x, h.detach())\n    if True:\n",
-        ),
+    fix(
+        "    with torch.no_grad():\n        h = model(x, h)\n",
+        "    h = model(x, h.detach())\n    if True:\n",
     ),
     without_fix=True,
 )
@@ -673,10 +665,7 @@ program(
     loss = -(torch.tensor(logps) * R).sum()
     loss.backward()  # raises
     """,
-    (
-        ("[1].item()", "[1]"),
-        ("torch.tensor(logps)", "torch.stack(logps)"),
-    ),
+    fix("[1].item()", "[1]", "torch.tensor(logps)", "torch.stack(logps)"),
 )
 
 program(
@@ -692,10 +681,13 @@ program(
     loss = torch.tensor(err)
     loss.backward()  # raises
     """,
-    (
-        ("model(x).detach().numpy()", "model(x)"),
-        ("np.mean(np.square(p - y.numpy()))", "((p - y) ** 2).mean()"),
-        ("torch.tensor(err)", "err"),
+    fix(
+        "model(x).detach().numpy()",
+        "model(x)",
+        "np.mean(np.square(p - y.numpy()))",
+        "((p - y) ** 2).mean()",
+        "torch.tensor(err)",
+        "err",
     ),
 )
 
@@ -711,9 +703,11 @@ program(
     loss = torch.tensor(np.sum(np.square(a * w)))
     loss.backward()  # raises
     """,
-    (
-        ("model(x).detach().numpy()", "model(x)"),
-        ("torch.tensor(np.sum(np.square(a * w)))", "(a * torch.from_numpy(w)).square().sum()"),
+    fix(
+        "model(x).detach().numpy()",
+        "model(x)",
+        "torch.tensor(np.sum(np.square(a * w)))",
+        "(a * torch.from_numpy(w)).square().sum()",
     ),
     without_fix=True,
 )
@@ -792,8 +786,10 @@ program(
     loss = (d2u + u).pow(2).mean()
     loss.backward()
     """,
-    (
-        ("torch.ones_like(u))", "torch.ones_like(u), create_graph=True)"),
-        ("torch.ones_like(du))", "torch.ones_like(du), create_graph=True)"),
+    fix(
+        "torch.ones_like(u))",
+        "torch.ones_like(u), create_graph=True)",
+        "torch.ones_like(du))",
+        "torch.ones_like(du), create_graph=True)",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tests.ledger.bug import explained
+from tests.ledger.bug import explained, fix
 
 MESSAGE: Final = "backward through the graph a second time"
 program = partial(explained, "explained: graph freed", message=MESSAGE)
@@ -333,9 +333,11 @@ program(
     # %%
     fit(model, t, 2 * torch.sin(t), 2)
     """,
-    (
-        ("    guess = model(t)\n", ""),
-        ("        loss = (guess", "        guess = model(t)\n        loss = (guess"),
+    fix(
+        "    guess = model(t)\n",
+        "",
+        "        loss = (guess",
+        "        guess = model(t)\n        loss = (guess",
     ),
     result="list(model.parameters())",
 )
@@ -389,12 +391,10 @@ program(
     # %%
     trainer.step(x, y)
     """,
-    (
-        (
-            "            loss = nn",
-            "            penalty = sum(w.pow(2).sum() for w in self.model.parameters())\n"
-            "            loss = nn",
-        ),
+    fix(
+        "            loss = nn",
+        "            penalty = sum(w.pow(2).sum() for w in self.model.parameters())\n"
+        "            loss = nn",
     ),
     result="list(model.parameters())",
 )
@@ -425,12 +425,11 @@ program(
     # %%
     train(model, x, [0.0, 1.0, 2.0])
     """,
-    (
-        ("    context = torch.tanh(model.encode(x))\n", ""),
-        (
-            "        loss = (model",
-            "        context = torch.tanh(model.encode(x))\n        loss = (model",
-        ),
+    fix(
+        "    context = torch.tanh(model.encode(x))\n",
+        "",
+        "        loss = (model",
+        "        context = torch.tanh(model.encode(x))\n        loss = (model",
     ),
 )
 
@@ -473,11 +472,9 @@ program(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "sum((v - r) ** 2 for v, r in zip(values, returns))",
-            "sum((model(s).squeeze() - r) ** 2 for s, r in zip(states, returns))",
-        ),
+    fix(
+        "sum((v - r) ** 2 for v, r in zip(values, returns))",
+        "sum((model(s).squeeze() - r) ** 2 for s, r in zip(states, returns))",
     ),
     without_fix=True,
 )
@@ -541,12 +538,7 @@ program(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "for _, mean in prototypes]",
-            "for mean in [model(one).mean(0) for one in support]]",
-        ),
-    ),
+    fix("for _, mean in prototypes]", "for mean in [model(one).mean(0) for one in support]]"),
     without_fix=True,
 )
 program(
@@ -566,12 +558,7 @@ program(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "bank.append(z)",
-            "bank.append(z.detach())",
-        ),
-    ),
+    fix("bank.append(z)", "bank.append(z.detach())"),
     without_fix=True,
 )
 
@@ -617,11 +604,9 @@ program(
         optimizer.step()
         seen.append(float(total.detach()))
     """,
-    (
-        (
-            "total += F.mse_loss(model(x), y)\n    total.backward()",
-            "loss = F.mse_loss(model(x), y)\n    total += loss.detach()\n    loss.backward()",
-        ),
+    fix(
+        "total += F.mse_loss(model(x), y)\n    total.backward()",
+        "loss = F.mse_loss(model(x), y)\n    total += loss.detach()\n    loss.backward()",
     ),
     without_fix=True,
 )
@@ -677,10 +662,7 @@ program(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        ("x.mean(0)", "x.detach().mean(0)"),
-        ("x.var(0)", "x.detach().var(0)"),
-    ),
+    fix("x.mean(0)", "x.detach().mean(0)", "x.var(0)", "x.detach().var(0)"),
     result="model.parameters()",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.ledger.bug import explained
+from tests.ledger.bug import explained, fix
 
 program = partial(explained, "explained: other errors")
 
@@ -153,11 +153,8 @@ program(
     # %%
     moved = step(model, image, label, 0.1 * torch.randn(2, 4))
     """,
-    (
-        (
-            ("start = jittered(image, noise)"),
-            "start = jittered(image, noise).detach().requires_grad_()",
-        ),
+    fix(
+        "start = jittered(image, noise)", "start = jittered(image, noise).detach().requires_grad_()"
     ),
     (("    loss.backward()", "    start.retain_grad()\n    loss.backward()"),),
     result="[moved]",
@@ -188,11 +185,8 @@ program(
     model(x).sum().backward()
     importance = (model.hidden.grad * model.hidden).abs().mean(0)  # raises
     """,
-    (
-        (
-            "return self.last(self.hidden)",
-            "self.hidden.retain_grad(); return self.last(self.hidden)",
-        ),
+    fix(
+        "return self.last(self.hidden)", "self.hidden.retain_grad(); return self.last(self.hidden)"
     ),
     result="[importance]",
     raised="TypeError",
@@ -322,12 +316,7 @@ program(
     loss = model(x).pow(2).mean()
     loss.backward()  # raises
     """,
-    (
-        (
-            "return grad[:1]",
-            "return grad * (grad.new_ones(len(grad)).cumsum(0) == 1).unsqueeze(1)",
-        ),
-    ),
+    fix("return grad[:1]", "return grad * (grad.new_ones(len(grad)).cumsum(0) == 1).unsqueeze(1)"),
     kinds=("gradient of another shape",),
     message="has changed the size of value",
     without_fix=True,
@@ -373,11 +362,9 @@ program(
     loss = tail.sum()
     loss.backward()  # raises
     """,
-    (
-        (
-            "tail = torch.special.zeta(order, torch.ones(2))",
-            "tail = (torch.arange(1., 2000.)[:, None] ** -order).sum(0)",
-        ),
+    fix(
+        "tail = torch.special.zeta(order, torch.ones(2))",
+        "tail = (torch.arange(1., 2000.)[:, None] ** -order).sum(0)",
     ),
     result="[order.grad]",
     raised="NotImplementedError",
@@ -484,11 +471,9 @@ program(
 
     found = torch.tensor(vmap(lambda s: torch.full((), float(noisy(s))))(x))
     """,
-    (
-        (
-            "vmap(lambda s: torch.full((), float(noisy(s))))",
-            'vmap(lambda s: torch.full((), float(noisy(s))), randomness="different")',
-        ),
+    fix(
+        "vmap(lambda s: torch.full((), float(noisy(s))))",
+        'vmap(lambda s: torch.full((), float(noisy(s))), randomness="different")',
     ),
     result="[found]",
     kinds=("random numbers under vmap",),
@@ -521,12 +506,10 @@ program(
     loss = model(x)
     loss.backward()  # raises
     """,
-    (
-        (
-            "h[end] = h[end] + torch.tanh(self.pass_on(h[start]))",
-            "h = torch.stack([row + torch.tanh(self.pass_on(h[start])) if n == end else row "
-            "for n, row in enumerate(h)])",
-        ),
+    fix(
+        "h[end] = h[end] + torch.tanh(self.pass_on(h[start]))",
+        "h = torch.stack([row + torch.tanh(self.pass_on(h[start])) if n == end else row "
+        "for n, row in enumerate(h)])",
     ),
     kinds=("saved tensor written",),
     message="modified by an inplace operation",
@@ -544,12 +527,10 @@ program(
     loss = levels.sum()
     loss.backward()  # raises
     """,
-    (
-        (
-            "levels[n] += torch.sin(levels[n + 1])",
-            "levels = torch.cat([levels[:n], (levels[n] + torch.sin(levels[n + 1]))[None], "
-            "levels[n + 1:]])",
-        ),
+    fix(
+        "levels[n] += torch.sin(levels[n + 1])",
+        "levels = torch.cat([levels[:n], (levels[n] + torch.sin(levels[n + 1]))[None], "
+        "levels[n + 1:]])",
     ),
     kinds=("saved tensor written",),
     message="modified by an inplace operation",
@@ -594,12 +575,7 @@ program(
     loss = model(x).pow(2).mean()
     loss.backward()  # raises
     """,
-    (
-        (
-            "out[:, self.unit] = 0.0",
-            "return out.index_fill(1, torch.tensor(self.unit), 0.0)",
-        ),
-    ),
+    fix("out[:, self.unit] = 0.0", "return out.index_fill(1, torch.tensor(self.unit), 0.0)"),
     kinds=("saved tensor written",),
     message="modified by an inplace operation",
 )

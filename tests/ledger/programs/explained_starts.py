@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tests.ledger.bug import explained
+from tests.ledger.bug import explained, fix
 
 NOT_SCALAR: Final = "grad can be implicitly created only for scalar outputs"
 LEAF: Final = "is being used in an in-place operation"
@@ -127,12 +127,7 @@ program(
     loss.backward()
     attacked = images + 0.1 * images.grad.sign()
     """,
-    (
-        (
-            "return batch.sub_(self.mean).div_(self.std)",
-            "return (batch - self.mean) / self.std",
-        ),
-    ),
+    fix("return batch.sub_(self.mean).div_(self.std)", "return (batch - self.mean) / self.std"),
     result="[images.grad, attacked]",
     message=LEAF,
 )
@@ -197,11 +192,9 @@ program(
         loss.backward()
         descend(w, 0.1)
     """,
-    (
-        (
-            "    weight -= rate * weight.grad",
-            "    with torch.no_grad():\n        weight -= rate * weight.grad",
-        ),
+    fix(
+        "    weight -= rate * weight.grad",
+        "    with torch.no_grad():\n        weight -= rate * weight.grad",
     ),
     result="[w]",
     message=LEAF,
@@ -229,12 +222,7 @@ program(
         optimizer.step()
         project(delta, 0.05)
     """,
-    (
-        (
-            "    d.clamp_(-size, size)",
-            "    with torch.no_grad():\n        d.clamp_(-size, size)",
-        ),
-    ),
+    fix("    d.clamp_(-size, size)", "    with torch.no_grad():\n        d.clamp_(-size, size)"),
     result="[delta]",
     message=LEAF,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tests.ledger.bug import explained
+from tests.ledger.bug import explained, fix
 
 SAVED: Final = "modified by an inplace operation"
 LEAF: Final = "is being used in an in-place operation"
@@ -98,13 +98,13 @@ program(
     loss = model(x)
     loss.backward()  # raises
     """,
-    (
-        ("out = torch.zeros(len(x) + 1, x.size(1))", "out = [torch.zeros(x.size(1))]"),
-        (
-            "out[t + 1] = torch.tanh(x[t] + self.cell(out[t]))",
-            "out.append(torch.tanh(x[t] + self.cell(out[t])))",
-        ),
-        ("out[1:].sum()", "torch.stack(out[1:]).sum()"),
+    fix(
+        "out = torch.zeros(len(x) + 1, x.size(1))",
+        "out = [torch.zeros(x.size(1))]",
+        "out[t + 1] = torch.tanh(x[t] + self.cell(out[t]))",
+        "out.append(torch.tanh(x[t] + self.cell(out[t])))",
+        "out[1:].sum()",
+        "torch.stack(out[1:]).sum()",
     ),
     message=SAVED,
 )
@@ -135,11 +135,9 @@ program(
     loss = (model(a).mean() - model(b).mean()).pow(2)
     loss.backward()  # raises
     """,
-    (
-        (
-            "self.scale.mul_(0.9).add_(0.1 * x.std(dim=0))",
-            "self.scale = self.scale * 0.9 + 0.1 * x.std(dim=0)",
-        ),
+    fix(
+        "self.scale.mul_(0.9).add_(0.1 * x.std(dim=0))",
+        "self.scale = self.scale * 0.9 + 0.1 * x.std(dim=0)",
     ),
     message=SAVED,
 )
@@ -273,12 +271,11 @@ program(
     loss = policy_loss + 0.5 * value_loss
     loss.backward()  # raises
     """,
-    (
-        ("advantages -= advantages.mean()", "advantages = advantages - advantages.mean()"),
-        (
-            "advantages /= advantages.std() + 1e-8",
-            "advantages = advantages / (advantages.std() + 1e-8)",
-        ),
+    fix(
+        "advantages -= advantages.mean()",
+        "advantages = advantages - advantages.mean()",
+        "advantages /= advantages.std() + 1e-8",
+        "advantages = advantages / (advantages.std() + 1e-8)",
     ),
     message=SAVED,
 )
@@ -310,11 +307,9 @@ program(
     loss = (model(x) - target).abs().sum()
     loss.backward()  # raises
     """,
-    (
-        (
-            "x /= (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt()",
-            "x = x / (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt()",
-        ),
+    fix(
+        "x /= (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt()",
+        "x = x / (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt()",
     ),
     message=SAVED,
 )
@@ -343,12 +338,10 @@ program(
     loss = model(x).pow(2).sum()
     loss.backward()  # raises
     """,
-    (
-        (
-            "tokens[:, 0] += self.cls",
-            "first = (tokens[:, :1] + self.cls)\n"
-            "        tokens = torch.cat([first, tokens[:, 1:]], dim=1)",
-        ),
+    fix(
+        "tokens[:, 0] += self.cls",
+        "first = (tokens[:, :1] + self.cls)\n"
+        "        tokens = torch.cat([first, tokens[:, 1:]], dim=1)",
     ),
     message=SAVED,
 )
@@ -481,12 +474,11 @@ program(
     for epoch in range(2):
         train(model, actor_opt, critic_opt, states, targets)
     """,
-    (
-        ("    actor_loss = -model.critic(actions).mean()\n", ""),
-        (
-            "    actor_opt.zero_grad()\n",
-            "    actor_opt.zero_grad()\n    actor_loss = -model.critic(actions).mean()\n",
-        ),
+    fix(
+        "    actor_loss = -model.critic(actions).mean()\n",
+        "",
+        "    actor_opt.zero_grad()\n",
+        "    actor_opt.zero_grad()\n    actor_loss = -model.critic(actions).mean()\n",
     ),
     result="list(model.parameters())",
     message=SAVED,
@@ -514,9 +506,11 @@ program(
         loss_g.backward()  # raises
         opt_g.step()
     """,
-    (
-        ("    loss_g = -disc(fake).mean()\n", ""),
-        ("    opt_g.zero_grad()\n", "    opt_g.zero_grad()\n    loss_g = -disc(fake).mean()\n"),
+    fix(
+        "    loss_g = -disc(fake).mean()\n",
+        "",
+        "    opt_g.zero_grad()\n",
+        "    opt_g.zero_grad()\n    loss_g = -disc(fake).mean()\n",
     ),
     result="[*gen.parameters(), *disc.parameters()]",
     message=SAVED,
@@ -637,11 +631,9 @@ program(
         opt.step()
         update(target, online, 0.9)
     """,
-    (
-        (
-            "        p.mul_(tau).add_(q, alpha=1 - tau)",
-            "        p.data.mul_(tau).add_(q.data, alpha=1 - tau)",
-        ),
+    fix(
+        "        p.mul_(tau).add_(q, alpha=1 - tau)",
+        "        p.data.mul_(tau).add_(q.data, alpha=1 - tau)",
     ),
     result="[*online.parameters(), *target.parameters()]",
     message=LEAF,
@@ -669,13 +661,11 @@ program(
     # %%
     w, b = minimise(x, y, 0.1)
     """,
-    (
-        (
-            "        w -= lr * w.grad\n        b -= lr * b.grad\n",
-            "        with torch.no_grad():\n"
-            "            w -= lr * w.grad\n"
-            "            b -= lr * b.grad\n",
-        ),
+    fix(
+        "        w -= lr * w.grad\n        b -= lr * b.grad\n",
+        "        with torch.no_grad():\n"
+        "            w -= lr * w.grad\n"
+        "            b -= lr * b.grad\n",
     ),
     result="[w, b]",
     message=LEAF,
@@ -707,12 +697,10 @@ program(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "        self.weight /= self.weight.norm(dim=1, keepdim=True)\n",
-            "        with torch.no_grad():\n"
-            "            self.weight /= self.weight.norm(dim=1, keepdim=True)\n",
-        ),
+    fix(
+        "        self.weight /= self.weight.norm(dim=1, keepdim=True)\n",
+        "        with torch.no_grad():\n"
+        "            self.weight /= self.weight.norm(dim=1, keepdim=True)\n",
     ),
     result="list(model.parameters())",
     also_right=(
@@ -771,9 +759,11 @@ program(
     loss = model(x).sum()
     loss.backward()
     """,
-    (
-        ("m.weight.normal_(0, 0.02)", "m.weight.data.normal_(0, 0.02)"),
-        ("m.bias.zero_()", "m.bias.data.zero_()"),
+    fix(
+        "m.weight.normal_(0, 0.02)",
+        "m.weight.data.normal_(0, 0.02)",
+        "m.bias.zero_()",
+        "m.bias.data.zero_()",
     ),
     message=LEAF,
 )
@@ -799,12 +789,10 @@ program(
     # %%
     adv = attack(model, image, label, 0.1, 3)
     """,
-    (
-        (
-            "        adv += eps * grad.sign()\n        adv.clamp_(0, 1)\n",
-            "        with torch.no_grad():\n            adv += eps * grad.sign()\n"
-            "            adv.clamp_(0, 1)\n",
-        ),
+    fix(
+        "        adv += eps * grad.sign()\n        adv.clamp_(0, 1)\n",
+        "        with torch.no_grad():\n            adv += eps * grad.sign()\n"
+        "            adv.clamp_(0, 1)\n",
     ),
     result="[adv]",
     message=LEAF,
@@ -918,11 +906,9 @@ program(
     loss = model(x)[:, 0].sum()
     loss.backward()
     """,
-    (
-        (
-            "        self.temperature.clamp_(0.01, 4.0)\n",
-            "        with torch.no_grad():\n            self.temperature.clamp_(0.01, 4.0)\n",
-        ),
+    fix(
+        "        self.temperature.clamp_(0.01, 4.0)\n",
+        "        with torch.no_grad():\n            self.temperature.clamp_(0.01, 4.0)\n",
     ),
     message=LEAF,
 )
@@ -975,11 +961,9 @@ program(
     loss = (model(z.detach()) - z).pow(2).mean()
     loss.backward()
     """,
-    (
-        (
-            "self.codes[k] = z[nearest == k].mean(dim=0).detach()",
-            "self.codes.data[k] = z[nearest == k].mean(dim=0).detach()",
-        ),
+    fix(
+        "self.codes[k] = z[nearest == k].mean(dim=0).detach()",
+        "self.codes.data[k] = z[nearest == k].mean(dim=0).detach()",
     ),
     result="[p.grad for p in [*encoder.parameters(), *model.parameters()]]",
     message=LEAF,
@@ -1013,13 +997,13 @@ program(
     loss = model(x).pow(2).mean()
     loss.backward()  # raises
     """,
-    (
-        ("hs = torch.zeros(batch, length + 1, n)", "hs = [torch.zeros(batch, n)]"),
-        (
-            "hs[:, t + 1] = torch.tanh(x[:, t] + self.cell(hs[:, t]))",
-            "hs.append(torch.tanh(x[:, t] + self.cell(hs[t])))",
-        ),
-        ("return hs[:, 1:]", "return torch.stack(hs, dim=1)[:, 1:]"),
+    fix(
+        "hs = torch.zeros(batch, length + 1, n)",
+        "hs = [torch.zeros(batch, n)]",
+        "hs[:, t + 1] = torch.tanh(x[:, t] + self.cell(hs[:, t]))",
+        "hs.append(torch.tanh(x[:, t] + self.cell(hs[t])))",
+        "return hs[:, 1:]",
+        "return torch.stack(hs, dim=1)[:, 1:]",
     ),
     message=SAVED,
 )
@@ -1046,12 +1030,11 @@ program(
         loss.backward(retain_graph=True)  # raises
         apply([w], 0.05)
     """,
-    (
-        ("scores = torch.sin(x @ w.pow(3))\n", ""),
-        (
-            "    loss = scores.pow(2).sum()",
-            "    scores = torch.sin(x @ w.pow(3))\n    loss = scores.pow(2).sum()",
-        ),
+    fix(
+        "scores = torch.sin(x @ w.pow(3))\n",
+        "",
+        "    loss = scores.pow(2).sum()",
+        "    scores = torch.sin(x @ w.pow(3))\n    loss = scores.pow(2).sum()",
     ),
     result="[w]",
     message=SAVED,
@@ -1110,12 +1093,7 @@ program(
         tracker.observe(g)
     total.backward()  # raises
     """,
-    (
-        (
-            "self.velocity.mul_(0.9).add_(g)",
-            "self.velocity = self.velocity.mul(0.9).add(g)",
-        ),
-    ),
+    fix("self.velocity.mul_(0.9).add_(g)", "self.velocity = self.velocity.mul(0.9).add(g)"),
     result="[w.grad]",
     message=SAVED,
 )
@@ -1159,9 +1137,11 @@ program(
     sync(target, online, 0.1)
     loss.backward()  # raises
     """,
-    (
-        ("sync(target, online, 0.1)\n", ""),
-        ("loss.backward()", "loss.backward()\nsync(target, online, 0.1)"),
+    fix(
+        "sync(target, online, 0.1)\n",
+        "",
+        "loss.backward()",
+        "loss.backward()\nsync(target, online, 0.1)",
     ),
     result="[*online.parameters(), *target.parameters(), *(p.grad for p in online.parameters())]",
     message=SAVED,
@@ -1244,11 +1224,9 @@ program(
     shadow.follow(model)
     loss.backward()  # raises
     """,
-    (
-        (
-            "self.kept = list(model.parameters())",
-            "self.kept = [p.clone() for p in model.parameters()]",
-        ),
+    fix(
+        "self.kept = list(model.parameters())",
+        "self.kept = [p.clone() for p in model.parameters()]",
     ),
     message=SAVED,
     without_fix=True,
@@ -1274,14 +1252,12 @@ program(
     loss = model(x).pow(2).mean()
     loss.backward()  # raises
     """,
-    (
-        (
-            "        v = F.normalize(self.w.t() @ self.u, dim=0)\n"
-            "        self.u.copy_(F.normalize(self.w @ v, dim=0))",
-            "        with torch.no_grad():\n"
-            "            v = F.normalize(self.w.t() @ self.u, dim=0)\n"
-            "            self.u.copy_(F.normalize(self.w @ v, dim=0))",
-        ),
+    fix(
+        "        v = F.normalize(self.w.t() @ self.u, dim=0)\n"
+        "        self.u.copy_(F.normalize(self.w @ v, dim=0))",
+        "        with torch.no_grad():\n"
+        "            v = F.normalize(self.w.t() @ self.u, dim=0)\n"
+        "            self.u.copy_(F.normalize(self.w @ v, dim=0))",
     ),
     message=SAVED,
     without_fix=True,
@@ -1299,11 +1275,9 @@ program(
         step -= step.mean(1, keepdim=True)  # culprit raises
     h.pow(2).mean().backward()
     """,
-    (
-        (
-            "for step in torch.unbind(h, dim=1):\n    step -= step.mean(1, keepdim=True)",
-            "h = h - h.mean(2, keepdim=True)",
-        ),
+    fix(
+        "for step in torch.unbind(h, dim=1):\n    step -= step.mean(1, keepdim=True)",
+        "h = h - h.mean(2, keepdim=True)",
     ),
     message=VIEWS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "custom Functions"
 
@@ -106,11 +106,9 @@ bug(
     loss = F.l1_loss(model(noisy), clean)
     loss.backward()  # raises
     """,
-    (
-        (
-            "return smoothed(grad_output.numpy())",
-            "return torch.from_numpy(smoothed(grad_output.numpy()))",
-        ),
+    fix(
+        "return smoothed(grad_output.numpy())",
+        "return torch.from_numpy(smoothed(grad_output.numpy()))",
     ),
     reference="accumulate(lambda: F.l1_loss(model(noisy), clean), model.parameters())",
     result="[p.grad for p in model.parameters()]",
@@ -157,12 +155,11 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "return LinearFunction.apply(x, self.weight)\n",
-            "return LinearFunction.apply(x, self.weight, None)\n",
-        ),
-        ("grad.sum(0)", "grad.sum(0) if ctx.needs_input_grad[2] else None"),
+    fix(
+        "return LinearFunction.apply(x, self.weight)\n",
+        "return LinearFunction.apply(x, self.weight, None)\n",
+        "grad.sum(0)",
+        "grad.sum(0) if ctx.needs_input_grad[2] else None",
     ),
     reference="""
     for epoch in range(2):
@@ -306,19 +303,16 @@ bug(
     loss = F.cross_entropy(model(x), domains)
     loss.backward()
     """,
-    (
-        (
-            "    def __init__(self, strength):\n        self.strength = strength\n\n"
-            "    def forward(self, x):\n        return",
-            "    @staticmethod\n    def forward(ctx, x, strength):\n"
-            "        ctx.strength = strength\n        return",
-        ),
-        (
-            "    def backward(self, grad):\n        return -self.strength * grad",
-            "    @staticmethod\n    def backward(ctx, grad):\n"
-            "        return -ctx.strength * grad, None",
-        ),
-        ("ReverseGradient(self.strength)(h)", "ReverseGradient.apply(h, self.strength)"),
+    fix(
+        "    def __init__(self, strength):\n        self.strength = strength\n\n"
+        "    def forward(self, x):\n        return",
+        "    @staticmethod\n    def forward(ctx, x, strength):\n"
+        "        ctx.strength = strength\n        return",
+        "    def backward(self, grad):\n        return -self.strength * grad",
+        "    @staticmethod\n    def backward(ctx, grad):\n"
+        "        return -ctx.strength * grad, None",
+        "ReverseGradient(self.strength)(h)",
+        "ReverseGradient.apply(h, self.strength)",
     ),
     reference="""
     was = torch.tanh(model.features(x)).detach()

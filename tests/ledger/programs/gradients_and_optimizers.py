@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = ".grad and optimizers"
 
@@ -39,9 +39,11 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        ("torch.randn_like(content)).requires_grad_()", "torch.randn_like(content))"),
-        ("return image.clamp(0, 1)", "return image.clamp(0, 1).requires_grad_()"),
+    fix(
+        "torch.randn_like(content)).requires_grad_()",
+        "torch.randn_like(content))",
+        "return image.clamp(0, 1)",
+        "return image.clamp(0, 1).requires_grad_()",
     ),
     (("return image.clamp(0, 1)", "return image.clamp(0, 1).detach().requires_grad_()"),),
     reference="""
@@ -106,12 +108,11 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "torch.tensor(array, dtype=torch.float32, requires_grad=True)",
-            "torch.tensor(array, dtype=torch.float32)",
-        ),
-        ("self.codes = codes.double()", "self.codes = codes.double().requires_grad_()"),
+    fix(
+        "torch.tensor(array, dtype=torch.float32, requires_grad=True)",
+        "torch.tensor(array, dtype=torch.float32)",
+        "self.codes = codes.double()",
+        "self.codes = codes.double().requires_grad_()",
     ),
     (("self.codes = codes.double()", "self.codes = codes.detach().double().requires_grad_()"),),
     reference="""
@@ -164,18 +165,18 @@ bug(
     # %%
     w, b = fit(x, y, lr=0.1, epochs=3)
     """,
-    (
-        (
-            "        w = w - lr * w.grad\n        b = b - lr * b.grad\n",
-            "        with torch.no_grad():\n"
-            "            for p in (w, b):\n"
-            "                p -= lr * p.grad\n"
-            "                p.grad = None\n",
-        ),
+    fix(
+        "        w = w - lr * w.grad\n        b = b - lr * b.grad\n",
+        "        with torch.no_grad():\n"
+        "            for p in (w, b):\n"
+        "                p -= lr * p.grad\n"
+        "                p.grad = None\n",
     ),
-    (
-        ("w = w - lr * w.grad", "w = (w - lr * w.grad).detach().requires_grad_()"),
-        ("b = b - lr * b.grad", "b = (b - lr * b.grad).detach().requires_grad_()"),
+    fix(
+        "w = w - lr * w.grad",
+        "w = (w - lr * w.grad).detach().requires_grad_()",
+        "b = b - lr * b.grad",
+        "b = (b - lr * b.grad).detach().requires_grad_()",
     ),
     reference="""
     w, b = torch.zeros(3, requires_grad=True), torch.zeros((), requires_grad=True)
@@ -223,19 +224,15 @@ bug(
         loss.backward()  # raises
         net.step(0.1)
     """,
-    (
-        (
-            "[w - lr * w.grad for w in self.weights]",
-            "[(w - lr * w.grad).requires_grad_() for w in self.weights]",
-        ),
+    fix(
+        "[w - lr * w.grad for w in self.weights]",
+        "[(w - lr * w.grad).requires_grad_() for w in self.weights]",
     ),
-    (
-        (
-            "            self.weights = [w - lr * w.grad for w in self.weights]",
-            "            for w in self.weights:\n"
-            "                w -= lr * w.grad\n"
-            "                w.grad = None",
-        ),
+    fix(
+        "            self.weights = [w - lr * w.grad for w in self.weights]",
+        "            for w in self.weights:\n"
+        "                w -= lr * w.grad\n"
+        "                w.grad = None",
     ),
     reference="""
     optimizer = optim.SGD(net.weights, lr=0.1)
@@ -277,18 +274,15 @@ bug(
     torch.manual_seed(5)
     attacked = pgd(model, images, labels)
     """,
-    (
-        ("images.clone().requires_grad_()", "images.clone()"),
-        (
-            "epsilon * torch.rand_like(images)\n",
-            "epsilon * torch.rand_like(images)\n    adversarial.requires_grad_()\n",
-        ),
+    fix(
+        "images.clone().requires_grad_()",
+        "images.clone()",
+        "epsilon * torch.rand_like(images)\n",
+        "epsilon * torch.rand_like(images)\n    adversarial.requires_grad_()\n",
     ),
-    (
-        (
-            "epsilon * torch.rand_like(images)\n",
-            "epsilon * torch.rand_like(images)\n    adversarial.retain_grad()\n",
-        ),
+    fix(
+        "epsilon * torch.rand_like(images)\n",
+        "epsilon * torch.rand_like(images)\n    adversarial.retain_grad()\n",
     ),
     reference="""
     torch.manual_seed(5)
@@ -399,11 +393,9 @@ bug(
     # %%
     server.apply([server.client_gradients(x, y) for x, y in clients])
     """,
-    (
-        (
-            "torch.from_numpy(np.mean(several, axis=0))",
-            "torch.from_numpy(np.mean(several, axis=0)).to(p.dtype)",
-        ),
+    fix(
+        "torch.from_numpy(np.mean(several, axis=0))",
+        "torch.from_numpy(np.mean(several, axis=0)).to(p.dtype)",
     ),
     (("astype(np.float32)", "astype(np.float64)"),),
     reference="""

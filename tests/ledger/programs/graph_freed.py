@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "graph freed"
 MESSAGE = "backward through the graph a second time"
@@ -37,9 +37,11 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        ("features = model.encoder(x)\n", ""),
-        ("    loss = criterion(", "    features = model.encoder(x)\n    loss = criterion("),
+    fix(
+        "features = model.encoder(x)\n",
+        "",
+        "    loss = criterion(",
+        "    features = model.encoder(x)\n    loss = criterion(",
     ),
     reference="""
     for epoch in range(3):
@@ -84,11 +86,8 @@ bug(
         optimizer.step()
     """,
     (("    loss.backward()", "    loss.backward()\n    h = h.detach()"),),
-    (
-        (
-            "logits, h = model(inputs, h)",
-            "logits, h = model(inputs, h if h is None else h.detach())",
-        ),
+    fix(
+        "logits, h = model(inputs, h)", "logits, h = model(inputs, h if h is None else h.detach())"
     ),
     reference="""
     h = None
@@ -146,19 +145,15 @@ bug(
     for x, y in stream:
         history.append(train_step(model, optimizer, F.mse_loss, x, y))
     """,
-    (
-        (
-            "return self.readout(self.state)",
-            "out = self.readout(self.state)\n"
-            "        self.state = self.state.detach()\n"
-            "        return out",
-        ),
+    fix(
+        "return self.readout(self.state)",
+        "out = self.readout(self.state)\n"
+        "        self.state = self.state.detach()\n"
+        "        return out",
     ),
-    (
-        (
-            "joined = torch.cat([x, self.state], dim=1)",
-            "joined = torch.cat([x, self.state.detach()], dim=1)",
-        ),
+    fix(
+        "joined = torch.cat([x, self.state], dim=1)",
+        "joined = torch.cat([x, self.state.detach()], dim=1)",
     ),
     reference="""
     state = torch.zeros(4, 3)
@@ -215,11 +210,9 @@ bug(
         loss_g.backward()  # raises
         opt_g.step()
     """,
-    (
-        (
-            "discriminator(real), discriminator(fake)",
-            "discriminator(real), discriminator(fake.detach())",
-        ),
+    fix(
+        "discriminator(real), discriminator(fake)",
+        "discriminator(real), discriminator(fake.detach())",
     ),
     reference="""
     for real, z in batches:
@@ -314,24 +307,20 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "norms = [p.pow(2).sum() for p in model.parameters()]",
-            "self.weight, self.of = weight, list(model.parameters())",
-        ),
-        ("        self.penalty = weight * torch.stack(norms).sum()\n", ""),
-        (
-            "return (prediction - target).abs().mean() + self.penalty",
-            "penalty = self.weight * sum(p.pow(2).sum() for p in self.of)\n"
-            "        return (prediction - target).abs().mean() + penalty",
-        ),
+    fix(
+        "norms = [p.pow(2).sum() for p in model.parameters()]",
+        "self.weight, self.of = weight, list(model.parameters())",
+        "        self.penalty = weight * torch.stack(norms).sum()\n",
+        "",
+        "return (prediction - target).abs().mean() + self.penalty",
+        "penalty = self.weight * sum(p.pow(2).sum() for p in self.of)\n"
+        "        return (prediction - target).abs().mean() + penalty",
     ),
-    (
-        ("criterion = PenalisedLoss(model, weight=0.1)\n", ""),
-        (
-            "    loss = criterion(",
-            "    criterion = PenalisedLoss(model, weight=0.1)\n    loss = criterion(",
-        ),
+    fix(
+        "criterion = PenalisedLoss(model, weight=0.1)\n",
+        "",
+        "    loss = criterion(",
+        "    criterion = PenalisedLoss(model, weight=0.1)\n    loss = criterion(",
     ),
     reference="""
     def total():
@@ -457,13 +446,12 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "        if self._cache is None:\n"
-            "            self._cache = torch.tanh(self.project(self.table))\n",
-            "",
-        ),
-        ("return self._cache", "return torch.tanh(self.project(self.table))"),
+    fix(
+        "        if self._cache is None:\n"
+        "            self._cache = torch.tanh(self.project(self.table))\n",
+        "",
+        "return self._cache",
+        "return torch.tanh(self.project(self.table))",
     ),
     reference="""
     def loss():
@@ -513,11 +501,9 @@ bug(
 
     train_step()
     """,
-    (
-        (
-            "    loss_class.backward()\n    loss_value.backward()\n",
-            "    (loss_class + loss_value).backward()\n",
-        ),
+    fix(
+        "    loss_class.backward()\n    loss_value.backward()\n",
+        "    (loss_class + loss_value).backward()\n",
     ),
     (("loss_class.backward()", "loss_class.backward(retain_graph=True)"),),
     reference="""
@@ -566,11 +552,9 @@ bug(
     optimizer.step()
     """,
     (("discount * next_value - value", "discount * next_value.detach() - value"),),
-    (
-        (
-            "td_error(value, rewards[t], next_value)",
-            "td_error(value, rewards[t], next_value.detach())",
-        ),
+    fix(
+        "td_error(value, rewards[t], next_value)",
+        "td_error(value, rewards[t], next_value.detach())",
     ),
     reference="""
     optimizer.zero_grad()
@@ -608,20 +592,17 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        (
-            "torch.autograd.grad(loss, parameters)",
-            "torch.autograd.grad(loss, parameters, retain_graph=True)",
-        ),
+    fix(
+        "torch.autograd.grad(loss, parameters)",
+        "torch.autograd.grad(loss, parameters, retain_graph=True)",
     ),
-    (
-        ("    norms.append(gradient_norm(loss, list(model.parameters())).item())\n", ""),
-        (
-            "    loss.backward()\n",
-            "    loss.backward()\n"
-            "    squares = sum(p.grad.pow(2).sum() for p in model.parameters())\n"
-            "    norms.append(torch.sqrt(squares).item())\n",
-        ),
+    fix(
+        "    norms.append(gradient_norm(loss, list(model.parameters())).item())\n",
+        "",
+        "    loss.backward()\n",
+        "    loss.backward()\n"
+        "    squares = sum(p.grad.pow(2).sum() for p in model.parameters())\n"
+        "    norms.append(torch.sqrt(squares).item())\n",
     ),
     reference="""
     for epoch in range(2):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "derivatives of derivatives"
 
@@ -100,17 +100,13 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "return torch.rand(n), torch.rand(n)",
-            "return torch.rand(n, requires_grad=True), torch.rand(n, requires_grad=True)",
-        ),
+    fix(
+        "return torch.rand(n), torch.rand(n)",
+        "return torch.rand(n, requires_grad=True), torch.rand(n, requires_grad=True)",
     ),
-    (
-        (
-            "    u = field(t, x)\n",
-            "    t.requires_grad_()\n    x.requires_grad_()\n    u = field(t, x)\n",
-        ),
+    fix(
+        "    u = field(t, x)\n",
+        "    t.requires_grad_()\n    x.requires_grad_()\n    u = field(t, x)\n",
     ),
     reference="""
     torch.manual_seed(1)
@@ -220,18 +216,14 @@ bug(
     loss.backward()  # raises
     optimizer.step()
     """,
-    (
-        (
-            "nn.functional.scaled_dot_product_attention(q, k, v)",
-            "(q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v",
-        ),
+    fix(
+        "nn.functional.scaled_dot_product_attention(q, k, v)",
+        "(q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v",
     ),
-    (
-        (
-            "        mixed = nn.functional.scaled_dot_product_attention(q, k, v)\n",
-            "        with nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):\n"
-            "            mixed = nn.functional.scaled_dot_product_attention(q, k, v)\n",
-        ),
+    fix(
+        "        mixed = nn.functional.scaled_dot_product_attention(q, k, v)\n",
+        "        with nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):\n"
+        "            mixed = nn.functional.scaled_dot_product_attention(q, k, v)\n",
     ),
     reference="""
     def total():
@@ -281,13 +273,11 @@ bug(
     loss = F.mse_loss(laplacian(model(x), x), source)
     loss.backward()
     """,
-    (
-        (
-            "        distance = torch.cdist(x, self.centers)\n"
-            "        return torch.exp(-distance.pow(2)) @ self.weight",
-            "        apart = (x.unsqueeze(1) - self.centers).pow(2).sum(-1)\n"
-            "        return torch.exp(-apart) @ self.weight",
-        ),
+    fix(
+        "        distance = torch.cdist(x, self.centers)\n"
+        "        return torch.exp(-distance.pow(2)) @ self.weight",
+        "        apart = (x.unsqueeze(1) - self.centers).pow(2).sum(-1)\n"
+        "        return torch.exp(-apart) @ self.weight",
     ),
     reference="""
     def total():

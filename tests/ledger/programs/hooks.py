@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "hooks, checkpoints, edges"
 
@@ -91,11 +91,9 @@ bug(
     # %%
     scores = attribute(model, tokens, 1).detach()
     """,
-    (
-        (
-            "    with torch.no_grad():\n        logits = model(tokens)\n",
-            "    logits = model(tokens)\n",
-        ),
+    fix(
+        "    with torch.no_grad():\n        logits = model(tokens)\n",
+        "    logits = model(tokens)\n",
     ),
     reference="""
     h = model.embed(tokens).detach()
@@ -145,11 +143,9 @@ bug(
         loss = F.mse_loss(model(x), y)
         loss.backward()
     """,
-    (
-        (
-            "layer.weight().register_post_accumulate_grad_hook(update)",
-            "layer.v.register_post_accumulate_grad_hook(update)",
-        ),
+    fix(
+        "layer.weight().register_post_accumulate_grad_hook(update)",
+        "layer.v.register_post_accumulate_grad_hook(update)",
     ),
     reference="""
     optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -203,15 +199,11 @@ bug(
     loss = F.mse_loss(model(x), y)
     loss.backward()  # raises
     """,
-    (
-        (
-            "    def forward(self, x):\n        if np.random.rand() > self.keep:\n",
-            "    def forward(self, x, draw):\n        if draw > self.keep:\n",
-        ),
-        (
-            "checkpoint(block, x, use_reentrant=False)",
-            "checkpoint(block, x, np.random.rand(), use_reentrant=False)",
-        ),
+    fix(
+        "    def forward(self, x):\n        if np.random.rand() > self.keep:\n",
+        "    def forward(self, x, draw):\n        if draw > self.keep:\n",
+        "checkpoint(block, x, use_reentrant=False)",
+        "checkpoint(block, x, np.random.rand(), use_reentrant=False)",
     ),
     (("checkpoint(block, x, use_reentrant=False)", "block(x)"),),
     reference="""
@@ -272,15 +264,13 @@ bug(
     loss = F.mse_loss(model(x), y)
     loss.backward()  # raises
     """,
-    (
-        (
-            "        if self.table is None:\n"
-            "            steps = torch.arange(x.shape[1]).unsqueeze(1)\n"
-            "            self.table = torch.sin(steps * self.frequency)\n"
-            "        return x * self.table\n",
-            "        steps = torch.arange(x.shape[1]).unsqueeze(1)\n"
-            "        return x * torch.sin(steps * self.frequency)\n",
-        ),
+    fix(
+        "        if self.table is None:\n"
+        "            steps = torch.arange(x.shape[1]).unsqueeze(1)\n"
+        "            self.table = torch.sin(steps * self.frequency)\n"
+        "        return x * self.table\n",
+        "        steps = torch.arange(x.shape[1]).unsqueeze(1)\n"
+        "        return x * torch.sin(steps * self.frequency)\n",
     ),
     reference="""
     def total():

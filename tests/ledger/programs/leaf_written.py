@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "leaf written"
 MESSAGE = "is being used in an in-place operation"
@@ -35,13 +35,11 @@ bug(
         loss.backward()
         model.update(0.1)
     """,
-    (
-        (
-            "        self.w -= lr * self.w.grad\n        self.b -= lr * self.b.grad\n",
-            "        with torch.no_grad():\n"
-            "            self.w -= lr * self.w.grad\n"
-            "            self.b -= lr * self.b.grad\n",
-        ),
+    fix(
+        "        self.w -= lr * self.w.grad\n        self.b -= lr * self.b.grad\n",
+        "        with torch.no_grad():\n"
+        "            self.w -= lr * self.w.grad\n"
+        "            self.b -= lr * self.b.grad\n",
     ),
     (("    def update(self, lr):", "    @torch.no_grad()\n    def update(self, lr):"),),
     reference="""
@@ -92,27 +90,21 @@ bug(
     loss = model(x).pow(2).mean()
     loss.backward()
     """,
-    (
-        (
-            "        self.pe = nn.Parameter(torch.zeros(length, width))\n",
-            "        pe = torch.zeros(length, width)\n",
-        ),
-        (
-            "        self.pe[:, 0::2] = torch.sin(angles)\n"
-            "        self.pe[:, 1::2] = torch.cos(angles)\n",
-            "        pe[:, 0::2] = torch.sin(angles)\n"
-            "        pe[:, 1::2] = torch.cos(angles)\n"
-            "        self.pe = nn.Parameter(pe)\n",
-        ),
+    fix(
+        "        self.pe = nn.Parameter(torch.zeros(length, width))\n",
+        "        pe = torch.zeros(length, width)\n",
+        "        self.pe[:, 0::2] = torch.sin(angles)\n"
+        "        self.pe[:, 1::2] = torch.cos(angles)\n",
+        "        pe[:, 0::2] = torch.sin(angles)\n"
+        "        pe[:, 1::2] = torch.cos(angles)\n"
+        "        self.pe = nn.Parameter(pe)\n",
     ),
-    (
-        (
-            "        self.pe[:, 0::2] = torch.sin(angles)\n"
-            "        self.pe[:, 1::2] = torch.cos(angles)\n",
-            "        with torch.no_grad():\n"
-            "            self.pe[:, 0::2] = torch.sin(angles)\n"
-            "            self.pe[:, 1::2] = torch.cos(angles)\n",
-        ),
+    fix(
+        "        self.pe[:, 0::2] = torch.sin(angles)\n"
+        "        self.pe[:, 1::2] = torch.cos(angles)\n",
+        "        with torch.no_grad():\n"
+        "            self.pe[:, 0::2] = torch.sin(angles)\n"
+        "            self.pe[:, 1::2] = torch.cos(angles)\n",
     ),
     reference="""
     torch.manual_seed(1)
@@ -199,11 +191,9 @@ bug(
     delta = pgd(model, x, y)
     """,
     (("delta += alpha * delta.grad.sign()", "delta.data += alpha * delta.grad.sign()"),),
-    (
-        (
-            "        delta += alpha * delta.grad.sign()\n",
-            "        with torch.no_grad():\n            delta += alpha * delta.grad.sign()\n",
-        ),
+    fix(
+        "        delta += alpha * delta.grad.sign()\n",
+        "        with torch.no_grad():\n            delta += alpha * delta.grad.sign()\n",
     ),
     reference="""
     delta = torch.zeros_like(x)
@@ -293,11 +283,9 @@ bug(
     loss.backward()
     optimizer.step()
     """,
-    (
-        (
-            "self.mean = nn.Parameter(torch.zeros(width))",
-            'self.register_buffer("mean", torch.zeros(width))',
-        ),
+    fix(
+        "self.mean = nn.Parameter(torch.zeros(width))",
+        'self.register_buffer("mean", torch.zeros(width))',
     ),
     reference="""
     h = model[0](x).detach()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "integers, out=, NumPy"
 
@@ -38,12 +38,11 @@ bug(
     # %%
     scores = saliency(model, tokens, 1)
     """,
-    (
-        (
-            "    tokens = tokens.clone().requires_grad_()\n    embedded = model.embed(tokens)\n",
-            "    embedded = model.embed(tokens).detach().requires_grad_()\n",
-        ),
-        ("return tokens.grad.abs()", "return embedded.grad.abs().sum(-1)"),
+    fix(
+        "    tokens = tokens.clone().requires_grad_()\n    embedded = model.embed(tokens)\n",
+        "    embedded = model.embed(tokens).detach().requires_grad_()\n",
+        "return tokens.grad.abs()",
+        "return embedded.grad.abs().sum(-1)",
     ),
     reference="""
     embedded = model.embed(tokens).detach()
@@ -87,11 +86,9 @@ bug(
     polynomial = Polynomial([1, 0, 2])
     fit(polynomial, x, y, lr=0.1, steps=2)
     """,
-    (
-        (
-            "torch.tensor(start, requires_grad=True)",
-            "torch.tensor(start, dtype=torch.float32, requires_grad=True)",
-        ),
+    fix(
+        "torch.tensor(start, requires_grad=True)",
+        "torch.tensor(start, dtype=torch.float32, requires_grad=True)",
     ),
     (("Polynomial([1, 0, 2])", "Polynomial([1.0, 0.0, 2.0])"),),
     reference="""
@@ -142,18 +139,15 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "torch.bmm(q, k.transpose(1, 2), out=self.scores)",
-            "scores = torch.bmm(q, k.transpose(1, 2))",
-        ),
-        ("return self.scores.softmax(-1)", "return scores.softmax(-1)"),
+    fix(
+        "torch.bmm(q, k.transpose(1, 2), out=self.scores)",
+        "scores = torch.bmm(q, k.transpose(1, 2))",
+        "return self.scores.softmax(-1)",
+        "return scores.softmax(-1)",
     ),
-    (
-        (
-            "torch.bmm(q, k.transpose(1, 2), out=self.scores)",
-            "self.scores = torch.bmm(q, k.transpose(1, 2))",
-        ),
+    fix(
+        "torch.bmm(q, k.transpose(1, 2), out=self.scores)",
+        "self.scores = torch.bmm(q, k.transpose(1, 2))",
     ),
     reference="""
     def total():

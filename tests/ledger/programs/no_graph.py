@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "no graph"
 MESSAGE = "does not require grad"
@@ -75,9 +75,11 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (
-        ("predicted = model.predict(x)", "logits = model(x)"),
-        ("F.mse_loss(predicted.double(), labels.double())", "F.cross_entropy(logits, labels)"),
+    fix(
+        "predicted = model.predict(x)",
+        "logits = model(x)",
+        "F.mse_loss(predicted.double(), labels.double())",
+        "F.cross_entropy(logits, labels)",
     ),
     reference="""
     for epoch in range(2):
@@ -201,9 +203,11 @@ bug(
 
     step()
     """,
-    (
-        ("1 - dice.item()", "1 - dice"),
-        ("torch.tensor(dice_loss(model(x), mask))", "dice_loss(model(x), mask)"),
+    fix(
+        "1 - dice.item()",
+        "1 - dice",
+        "torch.tensor(dice_loss(model(x), mask))",
+        "dice_loss(model(x), mask)",
     ),
     reference="accumulate(lambda: dice_loss(model(x), mask), model.parameters())\noptimizer.step()",
     variables=("dice", "loss"),
@@ -240,13 +244,12 @@ bug(
     finally:
         torch.set_grad_enabled(True)
     """,
-    (
-        ("    torch.set_grad_enabled(False)\n", ""),
-        (
-            "    correct = (model(x).argmax(1) == labels).sum().item()\n",
-            "    with torch.no_grad():\n"
-            "        correct = (model(x).argmax(1) == labels).sum().item()\n",
-        ),
+    fix(
+        "    torch.set_grad_enabled(False)\n",
+        "",
+        "    correct = (model(x).argmax(1) == labels).sum().item()\n",
+        "    with torch.no_grad():\n"
+        "        correct = (model(x).argmax(1) == labels).sum().item()\n",
     ),
     (("    model.train()\n", "    model.train()\n    torch.set_grad_enabled(True)\n"),),
     reference="""
@@ -285,17 +288,14 @@ bug(
     loss = spectral_loss(prediction, target)
     loss.backward()  # raises
     """,
-    (
-        ("kernel = np.ones(width) / width", "kernel = torch.ones(1, 1, width) / width"),
-        (
-            "    array = signal.detach().numpy()\n"
-            '    rows = [np.convolve(row, kernel, mode="same") for row in array]\n',
-            "",
-        ),
-        (
-            "torch.from_numpy(np.stack(rows))",
-            "torch.conv1d(signal.unsqueeze(1), kernel, padding=width // 2).squeeze(1)",
-        ),
+    fix(
+        "kernel = np.ones(width) / width",
+        "kernel = torch.ones(1, 1, width) / width",
+        "    array = signal.detach().numpy()\n"
+        '    rows = [np.convolve(row, kernel, mode="same") for row in array]\n',
+        "",
+        "torch.from_numpy(np.stack(rows))",
+        "torch.conv1d(signal.unsqueeze(1), kernel, padding=width // 2).squeeze(1)",
     ),
     reference="accumulate(lambda: spectral_loss(model(x), target), model.parameters())",
     result="[p.grad for p in model.parameters()]",
@@ -326,11 +326,9 @@ bug(
     attacked = fgsm(model, image, label)
     """,
     (("adversarial = image.clone()", "adversarial = image.clone().requires_grad_()"),),
-    (
-        (
-            "adversarial = image.clone()\n",
-            "adversarial = image.clone()\n    adversarial.requires_grad = True\n",
-        ),
+    fix(
+        "adversarial = image.clone()\n",
+        "adversarial = image.clone()\n    adversarial.requires_grad = True\n",
     ),
     reference="""
     moved = image.clone()

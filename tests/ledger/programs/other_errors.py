@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "other errors"
 
@@ -185,16 +185,14 @@ bug(
     loss = F.mse_loss(prediction, y)
     loss.backward()
     """,
-    (
-        (
-            "create_graph=True)\n"
-            "    return {name: w - lr * g for (name, w), g in zip(weights.items(), grads)}",
-            "create_graph=True, allow_unused=True)\n"
-            "    return {\n"
-            "        name: w if g is None else w - lr * g\n"
-            "        for (name, w), g in zip(weights.items(), grads)\n"
-            "    }",
-        ),
+    fix(
+        "create_graph=True)\n"
+        "    return {name: w - lr * g for (name, w), g in zip(weights.items(), grads)}",
+        "create_graph=True, allow_unused=True)\n"
+        "    return {\n"
+        "        name: w if g is None else w - lr * g\n"
+        "        for (name, w), g in zip(weights.items(), grads)\n"
+        "    }",
     ),
     (("create_graph=True)", "create_graph=True, materialize_grads=True)"),),
     reference="""
@@ -238,11 +236,9 @@ bug(
     loss.backward()  # culprit raises
     optimizer.step()
     """,
-    (
-        (
-            "return weights * self.base(logits, labels)",
-            "return (weights * self.base(logits, labels)).mean()",
-        ),
+    fix(
+        "return weights * self.base(logits, labels)",
+        "return (weights * self.base(logits, labels)).mean()",
     ),
     (("loss.backward()", "loss.mean().backward()"),),
     reference="""
@@ -330,11 +326,9 @@ bug(
     clamp_gradients(model, 0.05)
     optimizer.step()
     """,
-    (
-        (
-            "        p.grad.clamp_(-bound, bound)",
-            "        if p.grad is not None:\n            p.grad.clamp_(-bound, bound)",
-        ),
+    fix(
+        "        p.grad.clamp_(-bound, bound)",
+        "        if p.grad is not None:\n            p.grad.clamp_(-bound, bound)",
     ),
     reference="""
     used = [*model.body.parameters(), *model.advantage.parameters()]
@@ -427,14 +421,12 @@ bug(
     optimizer.step()
     ema.update(model)
     """,
-    (
-        (
-            "        self.activation = torch.tanh(self.fc1(x))\n"
-            "        return self.fc2(self.activation)\n",
-            "        activation = torch.tanh(self.fc1(x))\n"
-            "        self.activation = activation.detach()\n"
-            "        return self.fc2(activation)\n",
-        ),
+    fix(
+        "        self.activation = torch.tanh(self.fc1(x))\n"
+        "        return self.fc2(self.activation)\n",
+        "        activation = torch.tanh(self.fc1(x))\n"
+        "        self.activation = activation.detach()\n"
+        "        return self.fc2(activation)\n",
     ),
     reference="accumulate(lambda: F.mse_loss(model(x), y), model.parameters())\noptimizer.step()",
     variables=("model.activation", "self.activation", "activation"),
@@ -475,11 +467,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "torch.randn(components, width, requires_grad=True) * 0.5",
-            "(torch.randn(components, width) * 0.5).requires_grad_()",
-        ),
+    fix(
+        "torch.randn(components, width, requires_grad=True) * 0.5",
+        "(torch.randn(components, width) * 0.5).requires_grad_()",
     ),
     reference="""
     torch.manual_seed(3)
@@ -532,10 +522,13 @@ bug(
     loss = F.mse_loss(state[0], target)
     loss.backward()
     """,
-    (
-        ("i.sigmoid_()", "i = i.sigmoid()"),
-        ("f.sigmoid_()", "f = f.sigmoid()"),
-        ("o.sigmoid_()", "o = o.sigmoid()"),
+    fix(
+        "i.sigmoid_()",
+        "i = i.sigmoid()",
+        "f.sigmoid_()",
+        "f = f.sigmoid()",
+        "o.sigmoid_()",
+        "o = o.sigmoid()",
     ),
     reference="""
     def unrolled():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "saved tensor written"
 MESSAGE = "modified by an inplace operation"
@@ -117,24 +117,21 @@ bug(
     loss = criterion(prediction, y)
     loss.backward()  # raises
     """,
-    (
-        (
-            "states = torch.zeros(steps + 1, batch, self.hidden)",
-            "state = torch.zeros(batch, self.hidden)",
-        ),
-        (
-            "joined = torch.cat([x[t], states[t]], dim=1)",
-            "joined = torch.cat([x[t], state], dim=1)",
-        ),
-        (
-            "states[t + 1] = torch.tanh(self.cell(joined) * states[t] + ",
-            "state = torch.tanh(self.cell(joined) * state + ",
-        ),
-        ("self.readout(states[-1])", "self.readout(state)"),
+    fix(
+        "states = torch.zeros(steps + 1, batch, self.hidden)",
+        "state = torch.zeros(batch, self.hidden)",
+        "joined = torch.cat([x[t], states[t]], dim=1)",
+        "joined = torch.cat([x[t], state], dim=1)",
+        "states[t + 1] = torch.tanh(self.cell(joined) * states[t] + ",
+        "state = torch.tanh(self.cell(joined) * state + ",
+        "self.readout(states[-1])",
+        "self.readout(state)",
     ),
-    (
-        ("states[t]], dim=1)", "states[t].clone()], dim=1)"),
-        ("self.cell(joined) * states[t]", "self.cell(joined) * states[t].clone()"),
+    fix(
+        "states[t]], dim=1)",
+        "states[t].clone()], dim=1)",
+        "self.cell(joined) * states[t]",
+        "self.cell(joined) * states[t].clone()",
     ),
     reference="accumulate(lambda: criterion(model(x), y), model.parameters())",
     result="[p.grad for p in model.parameters()]",
@@ -181,13 +178,12 @@ bug(
     for step in range(2):
         agent.update(*batch)
     """,
-    (
-        ("        actor_loss = -self.q(state, self.actor(state)).mean()\n", ""),
-        (
-            "        self.actor_opt.zero_grad()\n",
-            "        self.actor_opt.zero_grad()\n"
-            "        actor_loss = -self.q(state, self.actor(state)).mean()\n",
-        ),
+    fix(
+        "        actor_loss = -self.q(state, self.actor(state)).mean()\n",
+        "",
+        "        self.actor_opt.zero_grad()\n",
+        "        self.actor_opt.zero_grad()\n"
+        "        actor_loss = -self.q(state, self.actor(state)).mean()\n",
     ),
     reference="""
     state, action, reward = batch
@@ -251,9 +247,11 @@ bug(
     loss_g.backward()  # raises
     optG.step()
     """,
-    (
-        ("loss_g = bce(out_fake, ones)\n", ""),
-        ("optG.zero_grad()\n", "optG.zero_grad()\nloss_g = bce(netD(fake), ones)\n"),
+    fix(
+        "loss_g = bce(out_fake, ones)\n",
+        "",
+        "optG.zero_grad()\n",
+        "optG.zero_grad()\nloss_g = bce(netD(fake), ones)\n",
     ),
     reference="""
     accumulate(
@@ -297,13 +295,13 @@ bug(
         loss.backward(retain_graph=True)  # raises
         model.step(0.1)
     """,
-    (
-        ("prediction = model.predict(x)\n", ""),
-        (
-            "    loss = (prediction - y)",
-            "    prediction = model.predict(x)\n    loss = (prediction - y)",
-        ),
-        ("retain_graph=True", ""),
+    fix(
+        "prediction = model.predict(x)\n",
+        "",
+        "    loss = (prediction - y)",
+        "    prediction = model.predict(x)\n    loss = (prediction - y)",
+        "retain_graph=True",
+        "",
     ),
     reference="""
     for epoch in range(3):
@@ -388,17 +386,13 @@ bug(
     loss = contrastive(model(first), model(second))
     loss.backward()  # raises
     """,
-    (
-        (
-            "features /= features.norm(dim=1, keepdim=True)",
-            "features = features / features.norm(dim=1, keepdim=True)",
-        ),
+    fix(
+        "features /= features.norm(dim=1, keepdim=True)",
+        "features = features / features.norm(dim=1, keepdim=True)",
     ),
-    (
-        (
-            "    features /= features.norm(dim=1, keepdim=True)\n    return features",
-            "    return F.normalize(features, dim=1)",
-        ),
+    fix(
+        "    features /= features.norm(dim=1, keepdim=True)\n    return features",
+        "    return F.normalize(features, dim=1)",
     ),
     reference="accumulate(lambda: contrastive(model(first), model(second)), model.parameters())",
     result="[p.grad for p in model.parameters()]",
@@ -446,9 +440,11 @@ bug(
     loss.backward()  # raises
     optimizer.step()
     """,
-    (
-        ("quantizer.move_towards(z)\n", ""),
-        ("loss.backward()\n", "loss.backward()\nquantizer.move_towards(z)\n"),
+    fix(
+        "quantizer.move_towards(z)\n",
+        "",
+        "loss.backward()\n",
+        "loss.backward()\nquantizer.move_towards(z)\n",
     ),
     reference="""
     accumulate(lambda: F.mse_loss(decoder(quantizer(encoder(x))), x), model.parameters())

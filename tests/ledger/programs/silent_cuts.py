@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: the graph is cut"
 
@@ -88,9 +88,11 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        ("embedding.std(dim=0).mean().item()", "embedding.std(dim=0).mean()"),
-        ("main.item(), spread)", "main.item(), spread.item())"),
+    fix(
+        "embedding.std(dim=0).mean().item()",
+        "embedding.std(dim=0).mean()",
+        "main.item(), spread)",
+        "main.item(), spread.item())",
     ),
     reference="""
     def total():
@@ -174,11 +176,9 @@ bug(
     for epoch in range(2):
         loss = distillation_step(student, teacher, x, labels, optimizer)
     """,
-    (
-        (
-            "        guess = student(x).log_softmax(dim=1)\n",
-            "    guess = student(x).log_softmax(dim=1)\n",
-        ),
+    fix(
+        "        guess = student(x).log_softmax(dim=1)\n",
+        "    guess = student(x).log_softmax(dim=1)\n",
     ),
     reference="""
     soft = teacher(x).softmax(dim=1).detach()
@@ -232,17 +232,13 @@ bug(
     loss.backward()
     optimizer.step()
     """,
-    (
-        (
-            "    array = signal.detach().numpy()\n    kernel = np.ones(width) / width\n",
-            "    kernel = torch.ones(1, 1, width) / width\n",
-        ),
-        (
-            '    rows = [np.convolve(row, kernel, mode="same") for row in array]\n'
-            "    return torch.as_tensor(np.array(rows))",
-            "    padded = torch.nn.functional.pad(signal.unsqueeze(1), (width - 1, 0))\n"
-            "    return torch.conv1d(padded, kernel).squeeze(1)",
-        ),
+    fix(
+        "    array = signal.detach().numpy()\n    kernel = np.ones(width) / width\n",
+        "    kernel = torch.ones(1, 1, width) / width\n",
+        '    rows = [np.convolve(row, kernel, mode="same") for row in array]\n'
+        "    return torch.as_tensor(np.array(rows))",
+        "    padded = torch.nn.functional.pad(signal.unsqueeze(1), (width - 1, 0))\n"
+        "    return torch.conv1d(padded, kernel).squeeze(1)",
     ),
     reference="accumulate(lambda: F.mse_loss(model(x), y), model.parameters())\noptimizer.step()",
     raised="",
@@ -330,12 +326,10 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "pixels = (self.coordinates(h).sigmoid() * self.size).round()\n"
-            "        return pixels / self.size",
-            "pixels = self.coordinates(h).sigmoid() * self.size\n        return pixels / self.size",
-        ),
+    fix(
+        "pixels = (self.coordinates(h).sigmoid() * self.size).round()\n"
+        "        return pixels / self.size",
+        "pixels = self.coordinates(h).sigmoid() * self.size\n        return pixels / self.size",
     ),
     reference="""
     def total():
@@ -381,11 +375,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "chosen = nn.functional.one_hot(scores.argmax(dim=1), len(self.experts))",
-            "chosen = scores.softmax(dim=1)",
-        ),
+    fix(
+        "chosen = nn.functional.one_hot(scores.argmax(dim=1), len(self.experts))",
+        "chosen = scores.softmax(dim=1)",
     ),
     reference="""
     def total():
@@ -466,11 +458,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "torch.autograd.grad(score, between)",
-            "torch.autograd.grad(score, between, create_graph=True)",
-        ),
+    fix(
+        "torch.autograd.grad(score, between)",
+        "torch.autograd.grad(score, between, create_graph=True)",
     ),
     reference="""
     def total():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: layers out of reach"
 
@@ -41,11 +41,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "{name: nn.Linear(4, size) for name, size in tasks.items()}",
-            "nn.ModuleDict({name: nn.Linear(4, size) for name, size in tasks.items()})",
-        ),
+    fix(
+        "{name: nn.Linear(4, size) for name, size in tasks.items()}",
+        "nn.ModuleDict({name: nn.Linear(4, size) for name, size in tasks.items()})",
     ),
     reference="""
     heads = [p for head in model.heads.values() for p in head.parameters()]
@@ -94,19 +92,15 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "        self.inputs, self.outputs = inputs, outputs\n",
-            "        self.inputs, self.outputs = inputs, outputs\n"
-            "        if inputs != outputs:\n"
-            "            self.project = nn.Parameter(torch.eye(outputs, inputs))\n",
-        ),
-        (
-            "            projection = nn.Linear(self.inputs, self.outputs, bias=False)\n"
-            "            nn.init.eye_(projection.weight)\n"
-            "            shortcut = projection(x)\n",
-            "            shortcut = x @ self.project.t()\n",
-        ),
+    fix(
+        "        self.inputs, self.outputs = inputs, outputs\n",
+        "        self.inputs, self.outputs = inputs, outputs\n"
+        "        if inputs != outputs:\n"
+        "            self.project = nn.Parameter(torch.eye(outputs, inputs))\n",
+        "            projection = nn.Linear(self.inputs, self.outputs, bias=False)\n"
+        "            nn.init.eye_(projection.weight)\n"
+        "            shortcut = projection(x)\n",
+        "            shortcut = x @ self.project.t()\n",
     ),
     reference="""
     project = torch.eye(4, 3)
@@ -157,12 +151,11 @@ bug(
         loss.backward(retain_graph=True)
         optimizer.step()
     """,
-    (
-        (
-            "nn.Parameter(torch.randn(length, width)) * 0.1",
-            "nn.Parameter(torch.randn(length, width) * 0.1)",
-        ),
-        ("loss.backward(retain_graph=True)", "loss.backward()"),
+    fix(
+        "nn.Parameter(torch.randn(length, width)) * 0.1",
+        "nn.Parameter(torch.randn(length, width) * 0.1)",
+        "loss.backward(retain_graph=True)",
+        "loss.backward()",
     ),
     reference="""
     model.prompt = model.prompt.detach()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: losses"
 
@@ -35,11 +35,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "nn.Sequential(nn.Linear(3, classes), nn.Softmax(dim=1))",
-            "nn.Sequential(nn.Linear(3, classes))",
-        ),
+    fix(
+        "nn.Sequential(nn.Linear(3, classes), nn.Softmax(dim=1))",
+        "nn.Sequential(nn.Linear(3, classes))",
     ),
     (("criterion(model(x), labels)", "F.nll_loss(model(x).log(), labels)"),),
     reference="""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: partial gradients"
 
@@ -136,9 +136,11 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        ("np.exp(self.log_width.detach().numpy())", "torch.exp(self.log_width)"),
-        ("2 * float(width) ** 2", "2 * width ** 2"),
+    fix(
+        "np.exp(self.log_width.detach().numpy())",
+        "torch.exp(self.log_width)",
+        "2 * float(width) ** 2",
+        "2 * width ** 2",
     ),
     reference="""
     def total():
@@ -188,11 +190,8 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "torch.tensor([math.exp(-v) for v in self.log_vars.tolist()])",
-            "torch.exp(-self.log_vars)",
-        ),
+    fix(
+        "torch.tensor([math.exp(-v) for v in self.log_vars.tolist()])", "torch.exp(-self.log_vars)"
     ),
     reference="""
     def total():
@@ -244,11 +243,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "step = min(reach / float(slope.abs().max()), until - time)",
-            "step = torch.clamp(reach / slope.abs().max(), max=until - time)",
-        ),
+    fix(
+        "step = min(reach / float(slope.abs().max()), until - time)",
+        "step = torch.clamp(reach / slope.abs().max(), max=until - time)",
     ),
     reference="""
     def total():

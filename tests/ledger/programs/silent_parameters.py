@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: parameters"
 
@@ -37,11 +37,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "[nn.Linear(width, width) for _ in range(depth)]",
-            "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))",
-        ),
+    fix(
+        "[nn.Linear(width, width) for _ in range(depth)]",
+        "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))",
     ),
     reference="""
     every = [*model.out.parameters()] + [p for layer in model.hidden for p in layer.parameters()]
@@ -90,11 +88,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "optimizer = optim.SGD(model.parameters(), lr=0.1)\nmodel.with_classes(3)\n",
-            "model.with_classes(3)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n",
-        ),
+    fix(
+        "optimizer = optim.SGD(model.parameters(), lr=0.1)\nmodel.with_classes(3)\n",
+        "model.with_classes(3)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n",
     ),
     reference="""
     torch.manual_seed(1)
@@ -260,11 +256,8 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "layer.weight = nn.Parameter(layer.weight.detach() * mask)",
-            "layer.weight.data.mul_(mask)",
-        ),
+    fix(
+        "layer.weight = nn.Parameter(layer.weight.detach() * mask)", "layer.weight.data.mul_(mask)"
     ),
     reference="""
     prune(model[0], 0.3)
@@ -398,11 +391,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "model = to_double(model)\n",
-            "model = to_double(model)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n",
-        ),
+    fix(
+        "model = to_double(model)\n",
+        "model = to_double(model)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n",
     ),
     reference="""
     optimizer = optim.SGD(model.parameters(), lr=0.1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: steps of training"
 
@@ -28,11 +28,9 @@ bug(
     # %%
     loss = fit(model, loader, nn.MSELoss(), optimizer, epochs=2)
     """,
-    (
-        (
-            "            loss.backward()\n",
-            "            optimizer.zero_grad()\n            loss.backward()\n",
-        ),
+    fix(
+        "            loss.backward()\n",
+        "            optimizer.zero_grad()\n            loss.backward()\n",
     ),
     reference="""
     for epoch in range(2):
@@ -71,17 +69,13 @@ bug(
     for epoch in range(3):
         loss = trainer.step(x, y)
     """,
-    (
-        (
-            "        loss.backward()\n        self.optimizer.zero_grad()\n",
-            "        self.optimizer.zero_grad()\n        loss.backward()\n",
-        ),
+    fix(
+        "        loss.backward()\n        self.optimizer.zero_grad()\n",
+        "        self.optimizer.zero_grad()\n        loss.backward()\n",
     ),
-    (
-        (
-            "        self.optimizer.zero_grad()\n        self.optimizer.step()\n",
-            "        self.optimizer.step()\n        self.optimizer.zero_grad()\n",
-        ),
+    fix(
+        "        self.optimizer.zero_grad()\n        self.optimizer.step()\n",
+        "        self.optimizer.step()\n        self.optimizer.zero_grad()\n",
     ),
     reference="""
     for epoch in range(3):
@@ -155,12 +149,11 @@ bug(
     outputs, labels = evaluate(model, loader)
     accuracy = (outputs.argmax(1) == labels).double().mean()
     """,
-    (
-        ("    model.eval()\n", "    model.eval()\n    torch.set_grad_enabled(False)\n"),
-        (
-            "    return torch.cat(outputs), torch.cat(labels)",
-            "    torch.set_grad_enabled(True)\n    return torch.cat(outputs), torch.cat(labels)",
-        ),
+    fix(
+        "    model.eval()\n",
+        "    model.eval()\n    torch.set_grad_enabled(False)\n",
+        "    return torch.cat(outputs), torch.cat(labels)",
+        "    torch.set_grad_enabled(True)\n    return torch.cat(outputs), torch.cat(labels)",
     ),
     (("outputs.append(model(x))", "with torch.no_grad():\n            outputs.append(model(x))"),),
     reference="""
@@ -203,9 +196,11 @@ bug(
         loss.backward(retain_graph=True)  # culprit
     """,
     (("loss.backward(retain_graph=True)", "loss.backward()\n    h = h.detach()"),),
-    (
-        ("prediction, h = model(x, h)", "prediction, h = model(x, h.detach())"),
-        ("retain_graph=True", ""),
+    fix(
+        "prediction, h = model(x, h)",
+        "prediction, h = model(x, h.detach())",
+        "retain_graph=True",
+        "",
     ),
     reference="""
     h = torch.zeros(4, 3)
@@ -254,11 +249,9 @@ bug(
         step.generator(z)
         step.discriminator(real, z)
     """,
-    (
-        (
-            "        fake = self.g(z).detach()\n",
-            "        self.opt_d.zero_grad()\n        fake = self.g(z).detach()\n",
-        ),
+    fix(
+        "        fake = self.g(z).detach()\n",
+        "        self.opt_d.zero_grad()\n        fake = self.g(z).detach()\n",
     ),
     reference="""
     for iteration in range(2):
@@ -310,11 +303,9 @@ bug(
     for epoch in range(2):
         train_step(model, optimizer, x, tags, bound=0.5)
     """,
-    (
-        (
-            "    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n    loss.backward()\n",
-            "    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n",
-        ),
+    fix(
+        "    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n    loss.backward()\n",
+        "    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n",
     ),
     reference="""
     for epoch in range(2):
@@ -410,9 +401,11 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        ("    model.fc2.renorm()\n", ""),
-        ("    loss.backward()\n", "    loss.backward()\n    model.fc2.renorm()\n"),
+    fix(
+        "    model.fc2.renorm()\n",
+        "",
+        "    loss.backward()\n",
+        "    loss.backward()\n    model.fc2.renorm()\n",
     ),
     reference="""
     for epoch in range(2):
@@ -457,11 +450,9 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (
-        (
-            "target = reward + discount * q(following).max(dim=1).values",
-            "target = (reward + discount * q(following).max(dim=1).values).detach()",
-        ),
+    fix(
+        "target = reward + discount * q(following).max(dim=1).values",
+        "target = (reward + discount * q(following).max(dim=1).values).detach()",
     ),
     reference="""
     state, action, reward, following = batch
@@ -501,19 +492,15 @@ bug(
         optimizer.step()
         score = validate(model, x, y)
     """,
-    (
-        (
-            "    return torch.nn.functional.mse_loss(model(x), y).item()",
-            "    score = torch.nn.functional.mse_loss(model(x), y).item()\n"
-            "    model.train()\n"
-            "    return score",
-        ),
+    fix(
+        "    return torch.nn.functional.mse_loss(model(x), y).item()",
+        "    score = torch.nn.functional.mse_loss(model(x), y).item()\n"
+        "    model.train()\n"
+        "    return score",
     ),
-    (
-        (
-            "    loss = F.mse_loss(model(x), y)\n",
-            "    model.train()\n    loss = F.mse_loss(model(x), y)\n",
-        ),
+    fix(
+        "    loss = F.mse_loss(model(x), y)\n",
+        "    model.train()\n    loss = F.mse_loss(model(x), y)\n",
     ),
     reference="""
     for epoch in range(3):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "silent: order of calls in training"
 
@@ -40,9 +40,11 @@ bug(
     for epoch in range(2):
         average = run_epoch(model, loader, nn.CrossEntropyLoss(), optimizer)
     """,
-    (
-        ("    model.train()\n    optimizer.zero_grad()\n", "    model.train()\n"),
-        ("        loss.backward()\n", "        optimizer.zero_grad()\n        loss.backward()\n"),
+    fix(
+        "    model.train()\n    optimizer.zero_grad()\n",
+        "    model.train()\n",
+        "        loss.backward()\n",
+        "        optimizer.zero_grad()\n        loss.backward()\n",
     ),
     reference="""
     for epoch in range(2):
@@ -89,11 +91,9 @@ bug(
     for step in range(3):
         agent.update(states, actions, targets)
     """,
-    (
-        (
-            "        actor_loss.backward()\n",
-            "        self.opt_actor.zero_grad()\n        actor_loss.backward()\n",
-        ),
+    fix(
+        "        actor_loss.backward()\n",
+        "        self.opt_actor.zero_grad()\n        actor_loss.backward()\n",
     ),
     reference="""
     for step in range(3):
@@ -148,12 +148,10 @@ bug(
     for x, y in tasks:
         reptile.meta_step(x, y)
     """,
-    (
-        (
-            "            torch.nn.functional.mse_loss(fast(x), y).backward()\n",
-            "            optimizer.zero_grad()\n"
-            "            torch.nn.functional.mse_loss(fast(x), y).backward()\n",
-        ),
+    fix(
+        "            torch.nn.functional.mse_loss(fast(x), y).backward()\n",
+        "            optimizer.zero_grad()\n"
+        "            torch.nn.functional.mse_loss(fast(x), y).backward()\n",
     ),
     reference="""
     import copy
@@ -201,12 +199,11 @@ bug(
     # %%
     loss = train(model, loader, optimizer, scheduler, nn.L1Loss())
     """,
-    (
-        (
-            "        scheduler.step()\n        optimizer.zero_grad()\n",
-            "        optimizer.zero_grad()\n",
-        ),
-        ("        optimizer.step()\n", "        optimizer.step()\n        scheduler.step()\n"),
+    fix(
+        "        scheduler.step()\n        optimizer.zero_grad()\n",
+        "        optimizer.zero_grad()\n",
+        "        optimizer.step()\n",
+        "        optimizer.step()\n        scheduler.step()\n",
     ),
     reference="""
     for number, (x, y) in enumerate(loader):
@@ -249,12 +246,11 @@ bug(
     for number in range(2):
         learner.epoch(batches)
     """,
-    (
-        ("        self.scheduler.step()\n        for", "        for"),
-        (
-            "            self.optimizer.step()\n",
-            "            self.optimizer.step()\n        self.scheduler.step()\n",
-        ),
+    fix(
+        "        self.scheduler.step()\n        for",
+        "        for",
+        "            self.optimizer.step()\n",
+        "            self.optimizer.step()\n        self.scheduler.step()\n",
     ),
     reference="""
     for rate in (0.4, 0.2):
@@ -305,11 +301,9 @@ bug(
     for epoch in range(2):
         loss = train_batch(model, optimizer, text)
     """,
-    (
-        (
-            "    optimizer.step()\n    nn.utils.clip_grad_norm_(model.parameters(), bound)\n",
-            "    nn.utils.clip_grad_norm_(model.parameters(), bound)\n    optimizer.step()\n",
-        ),
+    fix(
+        "    optimizer.step()\n    nn.utils.clip_grad_norm_(model.parameters(), bound)\n",
+        "    nn.utils.clip_grad_norm_(model.parameters(), bound)\n    optimizer.step()\n",
     ),
     reference="""
     for epoch in range(2):
@@ -356,12 +350,11 @@ bug(
     for step in range(2):
         trainer.optimize(*memory)
     """,
-    (
-        ("        self.optimizer.step()\n", ""),
-        (
-            "clip_grad_value_(self.net.parameters(), 0.05)",
-            "clip_grad_value_(self.net.parameters(), 0.05)\n        self.optimizer.step()",
-        ),
+    fix(
+        "        self.optimizer.step()\n",
+        "",
+        "clip_grad_value_(self.net.parameters(), 0.05)",
+        "clip_grad_value_(self.net.parameters(), 0.05)\n        self.optimizer.step()",
     ),
     reference="""
     state, action, reward, following = memory
@@ -461,11 +454,9 @@ bug(
         monitor.push(chunk)
     """,
     (("    def push(self, chunk):", "    @torch.no_grad()\n    def push(self, chunk):"),),
-    (
-        (
-            "self.model.gru(chunk, self.state)\n",
-            "self.model.gru(chunk, self.state)\n        self.state = self.state.detach()\n",
-        ),
+    fix(
+        "self.model.gru(chunk, self.state)\n",
+        "self.model.gru(chunk, self.state)\n        self.state = self.state.detach()\n",
     ),
     reference="""
     out = model.gru(stream.reshape(1, 15, 2))[0][:, 2::3]
@@ -517,11 +508,9 @@ bug(
         memory.push(state, value, reward)
     """,
     (("return value", "return value.detach()"),),
-    (
-        (
-            "self.items.append((state, value, reward))",
-            "self.items.append((state, value.item(), reward))",
-        ),
+    fix(
+        "self.items.append((state, value, reward))",
+        "self.items.append((state, value.item(), reward))",
     ),
     reference="""
     for state, reward in zip(states, rewards):

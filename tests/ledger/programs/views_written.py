@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.ledger.bug import bug
+from tests.ledger.bug import bug, fix
 
 FAMILY = "view written"
 MESSAGE = "is being modified inplace"
@@ -85,17 +85,13 @@ bug(
     loss = F.cross_entropy(model(video), labels)
     loss.backward()
     """,
-    (
-        (
-            "        for frame in h.unbind(1):\n            frame -= frame.mean(1, keepdim=True)\n",
-            "        h = torch.stack([f - f.mean(1, keepdim=True) for f in h.unbind(1)], 1)\n",
-        ),
+    fix(
+        "        for frame in h.unbind(1):\n            frame -= frame.mean(1, keepdim=True)\n",
+        "        h = torch.stack([f - f.mean(1, keepdim=True) for f in h.unbind(1)], 1)\n",
     ),
-    (
-        (
-            "        for frame in h.unbind(1):\n            frame -= frame.mean(1, keepdim=True)\n",
-            "        h = h - h.mean(2, keepdim=True)\n",
-        ),
+    fix(
+        "        for frame in h.unbind(1):\n            frame -= frame.mean(1, keepdim=True)\n",
+        "        h = h - h.mean(2, keepdim=True)\n",
     ),
     reference="""
     def total():
