@@ -162,8 +162,7 @@ def ask_everything(program: Program) -> None:
         asked(check.hooks, tensor)
         asked(check.grad_is, tensor, 1.0)
         asked(check.same_grad, loss, tensor)
-    asked(check.held, loss)
-    asked(check.freed, loss)
+    compare_state(loss)
     assert check.same_graph(loss, gradviz.snapshot(loss))
 
 

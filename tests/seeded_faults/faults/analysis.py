@@ -130,6 +130,6 @@ ANALYSIS: Final = (
         old="not event.accumulates and not event.create_graph",
         new="not event.accumulates",
         shows="grad(create_graph=True) is named as the call that gave a gradient without a graph",
-        where=("tests/analysis/explain/test_cut_programs.py",),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
 )

@@ -76,10 +76,7 @@ CAPTURE: Final = (
         old="changed = [tensor] if base is None else [tensor, base]",
         new="changed = [tensor]",
         shows="a write into a view is not known as a write to its base",
-        where=(
-            "tests/capture/test_written_views.py",
-            "tests/analysis/explain/test_write_programs.py",
-        ),
+        where=("tests/analysis/audit/test_reasons.py",),
     ),
     SeededFault(
         room="capture/recorder",

@@ -27,7 +27,7 @@ MODEL: Final = (
         old="            and self._modules == other._modules\n",
         new="",
         shows="two graphs are equal although their modules differ",
-        where=("tests/model/test_graph.py", "tests/capture/test_modules.py"),
+        where=("tests/model/test_forward_order.py",),
     ),
     SeededFault(
         room="model",
