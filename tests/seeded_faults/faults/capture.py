@@ -84,10 +84,7 @@ CAPTURE: Final = (
         old='    if torch.is_inference_mode_enabled():\n        return "inference mode"\n',
         new="",
         shows="what was computed in inference mode is said to be computed under no_grad",
-        where=(
-            "tests/analysis/test_one_dataflow.py",
-            "tests/analysis/explain/test_errors.py",
-        ),
+        where=("tests/capture/recorder/test_context_manager.py",),
     ),
     SeededFault(
         room="capture/recorder",

@@ -67,10 +67,7 @@ EXPLAIN: Final = (
         old="    if is_read_later(name, statement) or has_other_name(statement, name):\n",
         new="    if is_read_later(name, statement):\n",
         shows="a fix that writes no more is offered although another variable has the tensor",
-        where=(
-            "tests/analysis/explain/test_fixes.py",
-            "tests/analysis/explain/test_write_programs.py",
-        ),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
     SeededFault(
         room="analysis/code",

@@ -43,7 +43,7 @@ MODEL: Final = (
         old="if place[0] > until:\n                break",
         new="if place[0] >= until:\n                break",
         shows="requires_grad that the line itself switched off is not named as the cut",
-        where=("tests/model/test_history.py", "tests/analysis/explain/test_cut_programs.py"),
+        where=("tests/model/test_history.py",),
     ),
     SeededFault(
         room="model",
