@@ -77,7 +77,14 @@ def test_what_the_exception_was_raised_from_is_explained_too() -> None:
         except RuntimeError as error:
             raise ValueError("the step failed") from error
 
-    assert gradviz.explain(raised_by(wrapped)).kind == "saved tensor written"
+    def raised_while_handling() -> None:
+        try:
+            write_and_run()
+        except RuntimeError:
+            int("no number")
+
+    for failing in (wrapped, raised_while_handling):
+        assert gradviz.explain(raised_by(failing)).kind == "saved tensor written"
 
 
 def test_an_exception_out_of_recorded_code_is_explained_from_the_recording() -> None:

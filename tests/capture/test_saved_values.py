@@ -48,6 +48,12 @@ def test_a_view_of_a_known_tensor_has_its_own() -> None:
     assert (slot.view_of is not None, slot.values) == (True, (1.0, 2.0))
 
 
+def test_an_alias_that_was_cut_off_is_not_the_tensor_itself() -> None:
+    y = leaf(1.0, 2.0) * 2
+    slot = slot_of(gradviz.snapshot(y.detach() * y), "n0", "self")
+    assert (slot.tensor, slot.values) == (None, (2.0, 4.0))
+
+
 def test_modified_ones_are_those_of_now_and_packed_and_freed_ones_are_not_read() -> None:
     w = leaf(0.0, 0.0)
     outputs = [w.exp()]

@@ -85,6 +85,22 @@ def test_a_hook_of_the_same_backward_may_look() -> None:
     assert seen == ["holds"]
 
 
+def test_what_several_threads_made_is_in_an_order_in_which_it_could_be_made() -> None:
+    x = torch.ones(2, requires_grad=True)
+    made: list[torch.Tensor] = []
+
+    def branch(first: Any, second: Any) -> None:
+        made.append(second(first(x)))
+
+    for functions in ((torch.exp, torch.sin), (torch.cos, torch.tan)):
+        thread = threading.Thread(target=branch, args=functions)
+        thread.start()
+        thread.join()
+    graph = gradviz.snapshot(made[0] + made[1])
+    names = [graph.names[place].removesuffix("Backward0") for place in graph.order]
+    assert names == ["Exp", "Sin", "Cos", "Tan", "Add"]
+
+
 def engines() -> list[Any]:
     """What torch's modules call to run the engine."""
     return [getattr(module, engine_patch._NAME) for module in engine_patch._HOLDERS]

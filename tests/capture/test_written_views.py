@@ -75,11 +75,3 @@ def test_what_is_said_of_a_written_view_is_what_torch_says(make: Callable[[], Te
     assert made == 2  # by the other graph: looking at the view made no node
     assert info.is_leaf is (False if make in CERTAIN else None)
     assert info.is_leaf in (view.is_leaf, None)
-
-
-def test_a_sparse_tensor_has_the_bytes_of_its_indices_and_values() -> None:
-    w = torch.ones(3, requires_grad=True)
-    sparse = torch.eye(3).to_sparse()
-    node = next(n for n in gradviz.snapshot(torch.sparse.mm(sparse, w[:, None])).nodes if n.saved)
-    slot = next(slot for slot in node.saved if slot.dtype is not None and slot.nbytes == 60)
-    assert slot.nbytes == sparse._indices().nbytes + sparse._values().nbytes

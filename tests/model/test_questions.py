@@ -71,6 +71,7 @@ CASES: list[tuple[Form, Any, list[Any]]] = [
          "[[1, 1/3, 0, -2]]", "[[1, 0.333], [0, -2]]", "[[1, 1/3], [0]]", "1",
          "tensor([[1., 0.3333333], [0., -2.]], grad_fn=<MulBackward0>)"],
     ),
+    (Typed.of("a.grad", {}), [6.0], ["6,", "[6]", "6"]),
     (Typed.of("a.grad", {"0": "zero"}), None, ["None", "0", "[]", "0.000001"]),
     (Typed.of("out", {}), math.inf, ["inf", "+Inf", "-inf", "nan", "1e999", "1e30"]),
     (

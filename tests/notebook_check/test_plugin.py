@@ -55,6 +55,17 @@ def test_without_the_flag_nothing_is_imported_and_no_notebook_collected(tmp_path
     assert "1 passed" in done.stdout
 
 
+def test_each_of_the_flags_collects_notebooks(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.ipynb", cell("print(1)"))
+    assert gradviz_pytest.pytest_collect_file(path, request.session) is None
+    for flag in ("gradviz_notebooks", "gradviz_notebooks_lax"):
+        with monkeypatch.context() as given:
+            given.setattr(request.config.option, flag, True, raising=False)
+            assert gradviz_pytest.pytest_collect_file(path, request.session) is not None
+
+
 @pytest.mark.exhaustive
 def test_each_cell_is_a_test_that_passes_fails_or_is_skipped_with_its_reason(
     tmp_path: Path,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 
+from gradviz_pytest.failures import TITLE, _add
 from tests.notebook_check.test_plugin import run_pytest
 
 WITHOUT_TORCH = """
@@ -104,6 +108,18 @@ def test_nothing_is_imported_before_a_test_has_imported_torch(tmp_path: Path) ->
     done = run_pytest(tmp_path, "--gradviz")
     assert "1 failed, 1 passed" in done.stdout
     assert not SECTION.search(done.stdout)
+
+
+def test_an_assertion_is_explained_if_an_error_of_autograd_has_caused_it() -> None:
+    with pytest.raises(RuntimeError) as refused:
+        torch.ones(2, requires_grad=True).add_(1)
+    caused, later = AssertionError("the step fails"), AssertionError("no such words")
+    caused.__cause__ = later.__context__ = refused.value
+    for error, titles in ((caused, [TITLE]), (later, [])):
+        report: Any = SimpleNamespace(failed=True, longrepr=None, sections=[])
+        call: Any = SimpleNamespace(excinfo=SimpleNamespace(value=error))
+        _add(report, call)
+        assert [title for title, _ in report.sections] == titles
 
 
 @pytest.mark.exhaustive

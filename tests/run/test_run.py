@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 
 import gradviz_run
 from gradviz import Recording
 from gradviz_run import ranks
 from gradviz_run.arguments import HELP
+from gradviz_run.watched import watch
 from tests.run.test_as_python import environment, ran
 
 TERMINATED = """
@@ -145,6 +150,23 @@ def test_a_plain_run_loads_nothing_and_observes_nothing(tmp_path: Path) -> None:
 def test_a_rank_says_why_it_has_failed_before_it_is_terminated(tmp_path: Path) -> None:
     done = ran(tmp_path, "-c", TERMINATED)
     assert (done.returncode, done.stdout) == (-15, b"explained\n")
+
+
+def test_an_exit_is_explained_only_if_it_says_that_the_script_has_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def exits(code: int | None) -> None:
+        try:
+            torch.ones(2, requires_grad=True).add_(1)
+        except RuntimeError:
+            sys.exit(code)
+
+    for code in (None, 0, 1):
+        program: Any = SimpleNamespace(prepare=lambda: None, start=partial(exits, code))
+        asked: Any = SimpleNamespace(records=False)
+        with pytest.raises(SystemExit):
+            watch(program, asked)
+        assert ("gradviz" in capsys.readouterr().err) == (code == 1)
 
 
 def test_the_explanation_follows_the_traceback(tmp_path: Path) -> None:

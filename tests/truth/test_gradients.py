@@ -219,6 +219,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "softplus": lambda: F.softplus(leaf(7) * 4, beta=3, threshold=2),
     "in place": lambda: [F.elu(leaf(5) * 1, 0.5, inplace=True), F.leaky_relu_(leaf(5) * 1, 0.2)],
     "clamps": lambda: [leaf(5).clamp(0), leaf(5).clamp(max=0.1), leaf(5).clamp(-0.5, 0.5)],
+    "clamps at a limit": lambda: [(leaf(3) * 0).clamp(0), (leaf(3) * 0).clamp_min(0)],
     "clamp by tensors": lambda: leaf(5).clamp(torch.zeros(5), torch.ones(1)),
     "functions": lambda: [
         getattr(torch, name)(positive(5) * 0.6)

@@ -172,6 +172,17 @@ def test_a_model_learns_the_same(make: Callable[[Any], torch.optim.Optimizer]) -
     assert_same(story, into=[torch.nn.Linear])
 
 
+def a_result_that_nobody_keeps(block: Any, seen: Seen) -> None:
+    with block:
+        x = torch.ones(2, requires_grad=True)
+        result = weakref.ref(x.exp())
+        seen["is alive"] = result() is not None
+
+
+def test_a_result_that_nobody_keeps_is_gone_at_once() -> None:
+    assert_same(a_result_that_nobody_keeps)
+
+
 WRITES_WITHOUT_NODE: Any = (
     lambda v: v.add_(1),
     lambda v: v.__setitem__(0, 3.0),

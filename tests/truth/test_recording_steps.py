@@ -405,13 +405,18 @@ def test_hooks_of_a_node_are_told_with_their_kind() -> None:
     def after(inputs: Any, outputs: Any) -> None:
         pass
 
+    class Watch:
+        def before_too(self, gradients: Any) -> None:
+            pass
+
     with gradviz.record() as recording:
         y = torch.ones(2, requires_grad=True) * 2
         assert y.grad_fn is not None
         y.grad_fn.register_prehook(before)
+        y.grad_fn.register_prehook(Watch().before_too)
         y.grad_fn.register_hook(after)
     kinds = [(kind, name.rpartition(".")[2]) for kind, name in hooks_told(recording)]
-    assert kinds == [("node_pre", "before"), ("node_post", "after")]
+    assert kinds == [("node_pre", "before"), ("node_pre", "before_too"), ("node_post", "after")]
 
 
 def test_a_hook_that_belongs_to_no_module_is_told() -> None:

@@ -128,6 +128,14 @@ def test_every_step_is_drawn_as_its_graph_is_and_a_second_run_gives_the_same(
     assert first == again
 
 
+def test_only_what_requires_grad_is_said_to_be_cut_off() -> None:
+    recording = cut()
+    animation = Animation(recording)
+    moments = [ET.fromstring(animation.svg(step.index)) for step in recording.all_steps]
+    rows = [e for svg in moments for e in svg.iter() if "gv-cut" in (e.get("class") or "").split()]
+    assert {row.get("data-id") for row in rows} == {recording[1].graph.tensor("y").id}
+
+
 @cache
 def told(program: Callable[[], Recording]) -> list[str]:
     return [str(caption) for caption in captions(program())]

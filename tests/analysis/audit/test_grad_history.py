@@ -188,6 +188,13 @@ def test_why_there_is_no_grad_is_told_by_a_recording() -> None:
     audit = gradviz.audit(loss, model, recording=recording).findings
     assert audit["weight"].gets_gradient is True
     assert "no .grad now: zero_grad() in line " in str(audit)
+    with gradviz.record() as recording:
+        loss = loss_of(model)
+        loss.backward(retain_graph=True)
+        model.zero_grad()
+        torch.autograd.grad(loss, list(model.parameters()))
+    audit = gradviz.audit(loss, model, recording=recording).findings
+    assert "no .grad now: autograd.grad() in line " in str(audit)
 
 
 def test_where_the_recording_does_not_know_it_no_recording_is_asked_for() -> None:

@@ -92,6 +92,18 @@ def test_a_running_mean_in_an_attribute_is_stated_without_a_verdict() -> None:
     assert [one.kind for one in recording.explanations] == []
 
 
+def test_what_was_cut_off_before_a_step_is_no_part_of_the_way() -> None:
+    w = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    with gradviz.record() as recording:
+        target = (w * 2).detach()
+        w.sum().backward()
+        optimizer.step()
+        loss = (w * 3 - target).pow(2).sum()
+        loss.backward()
+    assert first(gradviz.audit(loss, {"w": w}, recording=recording)).partly == ()
+
+
 def test_what_a_write_between_two_steps_made_is_no_part_of_the_way() -> None:
     model, target = nn.Linear(2, 1), nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -322,6 +322,13 @@ def test_a_write_in_place_since_then_is_no_proof_of_a_cut() -> None:
     assert (row.gets_gradient, row.reason) == (False, "unknown")
 
 
+def test_what_is_saved_of_a_parameter_explains_no_other_with_the_same_memory() -> None:
+    first = nn.Parameter(torch.ones(2))
+    second = nn.Parameter(first.data)
+    row = gradviz.audit((first * first).sum(), {"first": first, "second": second})["second"]
+    assert (row.reached, row.why) == (False, "not in the graph of the loss")
+
+
 def test_a_parameter_that_was_a_constant_when_it_was_used_is_seen() -> None:
     a, b = torch.ones(2, requires_grad=True), torch.ones(2)
     loss = (a * b).sum()

@@ -113,6 +113,20 @@ def retaining(retain_grad: bool) -> Graph:
     return gradviz.snapshot(loss, names={"a": a, "y": y, "loss": loss})
 
 
+def beside_a_large_number(larger: bool) -> Graph:
+    w = leaf(1000.0, 0.01 if larger else 0.005)
+    loss = w.sum()
+    return gradviz.snapshot(loss, names={"w": w, "loss": loss})
+
+
+def factor(named: bool) -> Graph:
+    w, x = leaf(1.0, 2.0), torch.tensor([3.0, 4.0])
+    loss = w * x
+    if not named:
+        del x
+    return gradviz.snapshot(loss, names={"w": w, "loss": loss})
+
+
 UNPACK = "packed by _checkpoint_hook.__init__.unpack_hook"
 PAIRS = {
     written_through: [
@@ -159,6 +173,8 @@ PAIRS = {
         "changed tensor y: retains_grad False → True",
         "changed tensor y: .grad None → 12.0",
     ],
+    beside_a_large_number: ["changed tensor w: values [1000.0, 0.005] → [1000.0, 0.01]"],
+    factor: [],
 }
 
 

@@ -94,6 +94,52 @@ NONE = [
     (FLOATS, "kept = [h]; h.data.add_(1)"),
 ]
 """Writes without such a form: what is written is not typed there, or an array."""
+WRONG = {
+    "retain_graph": """
+w = torch.ones(2, requires_grad=True)
+h = w.exp()
+loss = h.sum()
+loss.backward()
+with torch.no_grad():
+    h.add_(1)
+loss.backward()
+""",
+    "(one + two)": """
+w = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+trunk = w.exp()
+one, two = trunk.sum(), (2 * trunk).sum()
+one.backward()
+optimizer.zero_grad()
+two.backward()
+""",
+    "np.random": """
+w = torch.ones(2, requires_grad=True)
+loss = (w.exp() * np.random.rand()).sum()
+loss.backward()
+loss.backward()
+""",
+    "(x).detach()": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+    def forward(self, x):
+        self.last = self.layer(x)
+        return x
+net = Net()
+net(torch.ones(1, 2))
+penalty = net.last.pow(2).sum()
+kept = copy.deepcopy(net)
+penalty.backward()
+""",
+    "create_graph": """
+x = torch.ones(2, requires_grad=True)
+(slope,) = torch.autograd.grad((3 * x).sum(), x, create_graph=True)
+slope.sum().backward()
+""",
+}
+"""Programs, each by a part of a fix that would raise again or give other gradients."""
 
 
 def silent_fix(program: str, line: str) -> Fix | None:
@@ -183,6 +229,14 @@ def test_an_error_gets_the_same() -> None:
 def test_where_the_tensor_is_not_typed_nothing_is_rewritten() -> None:
     fixes = {line: silent_fix(program, line) for program, line in NONE}
     assert fixes == dict.fromkeys(fixes)
+
+
+def test_no_fix_is_offered_that_would_not_help() -> None:
+    for part, program in WRONG.items():
+        found = explained(program)
+        assert found.kind != "other"
+        codes = [one.code for fix in found.fixes for one in (fix, *fix.also)]
+        assert not [code for code in codes if part in code]
 
 
 def methods() -> list[str]:

@@ -123,6 +123,19 @@ def test_every_second_layer_of_another_kind() -> None:
     assert [fold.path for fold in repeat.folds[2].folds] == ["model.layers.4", "model.layers.5"]
 
 
+def test_every_second_layer_with_the_same_nodes_in_other_links() -> None:
+    forward = Forward()
+    state: int | str = forward.leaf("x")
+    for layer in range(12):
+        forward.path = f"model.layers.{layer}"
+        up = forward.node("Mm", state, forward.leaf(f"w{layer}"))
+        gate = forward.node("Tanh", up)
+        state = forward.node("Mul", gate, gate if layer % 2 else up)
+    (model,) = tree_of(forward).root.folds
+    (repeat,) = (fold for fold in model.folds if fold.kind == "repeat")
+    assert (repeat.times, len(repeat.folds[2].folds)) == (6, 2)
+
+
 def test_modules_of_other_names_are_no_repeat() -> None:
     tree = tree_of(transformer(1))
     assert not [fold for fold in tree if fold.kind == "repeat"]

@@ -146,6 +146,7 @@ def test_of_a_long_recording_only_backwards_with_their_steps_are_listed() -> Non
     for place, number in enumerate(numbers):
         assert found["w"].norms[place] == pytest.approx((number - 1) * 2**0.5)
     assert "longer than its budget" in found.sentences[-1]
+    assert "all zeros" not in " ".join(found.sentences)  # the first is
 
 
 def test_without_a_backward_it_says_what_to_record() -> None:

@@ -74,3 +74,11 @@ def test_reading_them_makes_no_node_and_a_saved_tensor_has_them() -> None:
     graph = gradviz.snapshot((sparse.detach() @ torch.ones(4, 2, requires_grad=True)).sum())
     sizes = [slot.nbytes for node in graph.nodes for slot in node.saved if slot.state == "held"]
     assert sizes == [88]
+
+
+def test_a_sparse_tensor_has_the_bytes_of_its_indices_and_values() -> None:
+    w = torch.ones(3, requires_grad=True)
+    sparse = torch.eye(3).to_sparse()
+    node = next(n for n in gradviz.snapshot(torch.sparse.mm(sparse, w[:, None])).nodes if n.saved)
+    slot = next(slot for slot in node.saved if slot.dtype is not None and slot.nbytes == 60)
+    assert slot.nbytes == sparse._indices().nbytes + sparse._values().nbytes

@@ -177,6 +177,23 @@ def test_an_error_that_the_block_catches_is_told_at_its_line() -> None:
     assert [e.type for e in events(recording, Raised) if isinstance(e, Raised)] == ["RuntimeError"]
 
 
+def test_an_error_that_the_block_explains_leaves_its_nodes_their_ids() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        h = w.exp()
+        loss = h.sum()
+        try:
+            h.backward()
+        except RuntimeError as error:
+            gradviz.explain(error)
+        loss.backward()
+    assert sorted(node.name for node in recording.graph.nodes) == [
+        "AccumulateGrad",
+        "ExpBackward0",
+        "SumBackward0",
+    ]
+
+
 def test_an_error_after_a_caught_one_does_not_take_over_its_node() -> None:
     a = scalar(2.0)
     with pytest.raises(ZeroDivisionError), gradviz.record() as recording:  # noqa: PT012

@@ -101,14 +101,6 @@ ANALYSIS: Final = (
         where=("tests/analysis/fold/test_tree.py",),
     ),
     SeededFault(
-        room="analysis/fold",
-        file="gradviz/analysis/fold/placement.py",
-        old="module = OUTSIDE if OUTSIDE in each else modules",
-        new="module = modules",
-        shows="nodes that code outside of modules may have made are placed in a module",
-        where=("tests/analysis/fold/test_placement.py",),
-    ),
-    SeededFault(
         room="analysis/gradient_flow",
         file="gradviz/analysis/gradient_flow/sentences.py",
         old="if row.zeros and row.zeros == sum(row.given)]",
@@ -117,19 +109,11 @@ ANALYSIS: Final = (
         where=("tests/analysis/gradient_flow",),
     ),
     SeededFault(
-        room="analysis/gradient_flow",
-        file="gradviz/analysis/gradient_flow/flow.py",
-        old="or before is None else hypot(known, before)",
-        new="or before is None else known + before",
-        shows="the norm of a gradient that comes in parts is too large",
-        where=("tests/analysis/gradient_flow",),
-    ),
-    SeededFault(
         room="analysis/dataflow",
         file="gradviz/analysis/cuts.py",
         old="not event.accumulates and not event.create_graph",
         new="not event.accumulates",
         shows="grad(create_graph=True) is named as the call that gave a gradient without a graph",
-        where=("tests/analysis/explain/test_cuts.py",),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
 )

@@ -76,10 +76,7 @@ CAPTURE: Final = (
         old="changed = [tensor] if base is None else [tensor, base]",
         new="changed = [tensor]",
         shows="a write into a view is not known as a write to its base",
-        where=(
-            "tests/capture/test_written_views.py",
-            "tests/ledger",
-        ),
+        where=("tests/analysis/audit/test_reasons.py",),
     ),
     SeededFault(
         room="capture/recorder",
@@ -87,10 +84,7 @@ CAPTURE: Final = (
         old='    if torch.is_inference_mode_enabled():\n        return "inference mode"\n',
         new="",
         shows="what was computed in inference mode is said to be computed under no_grad",
-        where=(
-            "tests/analysis/test_one_dataflow.py",
-            "tests/analysis/explain/test_errors.py",
-        ),
+        where=("tests/capture/recorder/test_context_manager.py",),
     ),
     SeededFault(
         room="capture/recorder",

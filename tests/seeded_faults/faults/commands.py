@@ -27,7 +27,7 @@ COMMANDS: Final = (
         old="        if self.problem:\n            return 2\n",
         new="        if self.problem:\n            return 0\n",
         shows="gradviz check ends with 0 for a notebook that could not be checked",
-        where=("tests/notebook_check/test_check.py",),
+        where=("tests/notebook_check/test_notebook_file.py",),
     ),
     SeededFault(
         room="publish",

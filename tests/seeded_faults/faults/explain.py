@@ -11,7 +11,7 @@ EXPLAIN: Final = (
         old="if first is None or call is None or was_written(since, context):",
         new="if first is None or call is None:",
         shows="retain_graph=True is offered although a saved tensor was written: it raises again",
-        where=("tests/analysis/explain",),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
     SeededFault(
         room="analysis/explain",
@@ -19,7 +19,7 @@ EXPLAIN: Final = (
         old="    changed = (ZeroedGrad, OptimizerStepped)\n",
         new="    changed = (OptimizerStepped,)\n",
         shows="one backward of the sum is offered although zero_grad() ran between the two",
-        where=("tests/analysis/explain",),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
     SeededFault(
         room="analysis/explain",
@@ -27,7 +27,7 @@ EXPLAIN: Final = (
         old="if len(steps) != 1 or draws(statement) or _has_effects",
         new="if len(steps) != 1 or _has_effects",
         shows="running a line again is offered although it draws other random numbers",
-        where=("tests/analysis/explain",),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
     SeededFault(
         room="analysis/explain",
@@ -35,7 +35,7 @@ EXPLAIN: Final = (
         old="    if function is None or _is_read_elsewhere(target.attr, function, context):\n",
         new="    if function is None:\n",
         shows="detach() of an attribute is offered although other code reads it for its loss",
-        where=("tests/analysis/explain",),
+        where=("tests/analysis/explain/test_fixes.py",),
     ),
     SeededFault(
         room="analysis/explain",
@@ -60,17 +60,6 @@ EXPLAIN: Final = (
         new="info is None or info.is_leaf is False:",
         shows="a parameter that requires grad is reported as frozen and updated all the same",
         where=("tests/analysis/explain/test_silent.py",),
-    ),
-    SeededFault(
-        room="analysis/code",
-        file="gradviz/analysis/code/rebind_safety.py",
-        old="    if is_read_later(name, statement) or has_other_name(statement, name):\n",
-        new="    if is_read_later(name, statement):\n",
-        shows="a fix that writes no more is offered although another variable has the tensor",
-        where=(
-            "tests/analysis/explain/test_fixes.py",
-            "tests/ledger",
-        ),
     ),
     SeededFault(
         room="analysis/code",

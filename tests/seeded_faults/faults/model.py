@@ -27,7 +27,7 @@ MODEL: Final = (
         old="            and self._modules == other._modules\n",
         new="",
         shows="two graphs are equal although their modules differ",
-        where=("tests/model/test_graph.py", "tests/capture/test_modules.py"),
+        where=("tests/model/test_forward_order.py",),
     ),
     SeededFault(
         room="model",
@@ -43,7 +43,7 @@ MODEL: Final = (
         old="if place[0] > until:\n                break",
         new="if place[0] >= until:\n                break",
         shows="requires_grad that the line itself switched off is not named as the cut",
-        where=("tests/model/test_history.py", "tests/ledger"),
+        where=("tests/model/test_history.py",),
     ),
     SeededFault(
         room="model",

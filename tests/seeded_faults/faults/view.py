@@ -11,7 +11,7 @@ VIEW: Final = (
         old="found[closed] = found.get(closed, 0) + 1",
         new="found[closed] = 1",
         shows="a closed box says 1 inside, however many marks it stands for",
-        where=("tests/view/test_highlights.py", "tests/view/test_folded_document.py"),
+        where=("tests/view/test_folded_report.py",),
     ),
     SeededFault(
         room="view/graph",
@@ -111,7 +111,7 @@ VIEW: Final = (
         old="            data[MIME] = digest(self.wire)\n",
         new="            data[MIME] = {}\n",
         shows="a stored output has no digest, so that gradviz check cannot compare it",
-        where=("tests/view/test_widget.py", "tests/view/test_player.py"),
+        where=("tests/view/test_digest.py",),
     ),
     SeededFault(
         room="view/outlines",

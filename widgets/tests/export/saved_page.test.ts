@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { addressOf, readAddress } from "../../src/export/saved_page";
+import { documentAt } from "../../src/export/static_document";
 import widget from "../../src/index";
+import { Timeline } from "../../src/model/timeline";
 import { FakeModel } from "../support/model";
 import { recording } from "../support/recording";
 
@@ -35,6 +37,12 @@ afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
   document.body.replaceChildren();
+});
+
+it("names a saved picture after its sub-step", () => {
+  const timeline = new Timeline(recording);
+  const saved = documentAt(recording, timeline, timeline.placeOf("5.2") ?? 0, "full");
+  expect(saved.title).toBe(`${recording.title} step 5.2`);
 });
 
 describe("the address of a saved page", () => {

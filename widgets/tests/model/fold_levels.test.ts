@@ -53,6 +53,11 @@ describe("levels of folds", () => {
     return [[...ids].sort().join(" "), isFirst] as const;
   };
 
+  it("shows a fold in one that is shown alone, closed or not, and not that one", () => {
+    const alone = { folds, opened: new Set(["f0"]), root: "f1", current: NONE };
+    expect(folds.shownFor("f4", alone)).toBe("f3");
+  });
+
   it("opens modules and repeats two levels deeper than at first, whatever is open now", () => {
     expect(at(["f0", "f1"], "f0", "two")).toEqual(["f0 f1 f3 f4", false]);
     expect(at([], "", "two")).toEqual(["f0 f1 f3 f4", false]);
