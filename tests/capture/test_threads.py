@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dis
+import gc
 import itertools
 import subprocess
 import sys
@@ -185,6 +186,27 @@ def test_grads_are_read_once_no_other_thread_sets_an_attribute(
     graph = gradviz.snapshot(x.exp())
     assert len(waits) == 3
     assert graph.leaves[0].grad is not None
+
+
+def test_nothing_is_collected_while_the_frames_of_all_threads_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Before Python 3.11.9 the process may stand still for ever if the collector begins there.
+    frames, collects = sys._current_frames, []
+
+    def listed() -> dict[int, FrameType]:
+        collects.append(gc.isenabled())
+        return frames()
+
+    monkeypatch.setattr(sys, "_current_frames", listed)
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.record():
+        (w * w).sum().backward()
+    read_in_snapshot = len(collects)
+    gradviz.snapshot(w.exp())
+    assert 0 < read_in_snapshot < len(collects)
+    assert not any(collects)
+    assert gc.isenabled()
 
 
 @pytest.mark.usefixtures("another_thread_sets_an_attribute")

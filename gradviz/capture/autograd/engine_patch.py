@@ -48,6 +48,7 @@ from gradviz.capture.autograd.code_objects import code_of, never_compiled
 from gradviz.capture.autograd.engine_threads import engine_threads
 from gradviz.capture.autograd.guards import is_compiled_now
 from gradviz.capture.user_code import runs_user_code
+from gradviz.model.collector import no_collection
 
 _NAME: Final = "_engine_run_backward"
 _HOLDERS: Final = (torch.autograd, torch.autograd.graph)
@@ -245,7 +246,8 @@ def backwards_observed(observer: BackwardObserver, stranger: Callable[[], None])
 
 def other_frames() -> dict[int, FrameType]:
     """The innermost frame of every other thread that runs Python."""
-    frames = sys._current_frames()
+    with no_collection():  # NOTE [Frames of all threads]
+        frames = sys._current_frames()
     frames.pop(threading.get_ident(), None)
     return frames
 

@@ -8,6 +8,11 @@ that sets an attribute, and in one call of C for the check and the reads. Python
 only between instructions, so nobody can begin to set one in between. ``setattr()`` called by that
 name cannot be told from other calls, and code in Python that runs because a gradient is freed, as
 callbacks of weak references do, hides the instruction: neither is noticed.
+
+NOTE [Frames of all threads]
+Before Python 3.11.9 ``sys._current_frames()`` holds the lock of the list of threads while it makes
+a dict: if the garbage collector begins there, and what it runs wants the lock too, the process
+stands still for ever (CPython's issue 106883). So nothing is collected meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from typing import Any, Final
 import torch
 
 from gradviz.model import GraphBusyError
+from gradviz.model.collector import no_collection
 
 _SETS: Final = {opcode.opmap["STORE_ATTR"], opcode.opmap["DELETE_ATTR"]}
 _position = attrgetter("f_code.co_code", "f_lasti")
@@ -41,8 +47,9 @@ def grads_of(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
     """
     ends = 0.0
     while True:
-        # One call from Python: list() runs the chain to its end.
-        found = list(map(list, map(partial(map, _grad), compress([tensors], _nobody_sets()))))
+        with no_collection():  # NOTE [Frames of all threads]
+            # One call from Python: list() runs the chain to its end.
+            found = list(map(list, map(partial(map, _grad), compress([tensors], _nobody_sets()))))
         if found:
             return found[0]
         now = time.monotonic()

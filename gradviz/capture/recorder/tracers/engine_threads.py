@@ -147,7 +147,8 @@ class EngineThreads:
         """See NOTE [A signal while another thread is traced]."""
         before: set[tuple[int, int]] = set()
         while not runs.acquire(timeout=_LOOK):
-            frames = sys._current_frames().items()
+            with no_collection():  # NOTE [Frames of all threads]
+                frames = sys._current_frames().items()
             now = {
                 (ident, id(frame))
                 for ident, frame in frames
