@@ -119,7 +119,7 @@ VIEW: Final = (
         old="        if was.hooks != node.hooks:\n            yield",
         new="        if len(was.hooks) > len(node.hooks):\n            yield",
         shows="the outline of a recording does not say which step registered a hook at a node",
-        where=("tests/view/test_recording_outline.py", "tests/view/test_real_recordings.py"),
+        where=("tests/view/test_recording_outline.py", "tests/view/test_recording_document.py"),
     ),
     SeededFault(
         room="view/outlines",
