@@ -20,10 +20,9 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); \
   process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null && echo there)
 # What goes on to pytest and to JupyterLab, which wants to be told when root starts it.
-# WORKERS processes share the tests file by file; 0 runs them in pytest's own process. One more than
-# there are cores: those that drive Chromium or a kernel wait for it.
+# WORKERS processes share the tests file by file; 0 runs them in pytest's own process.
 PYTEST_ARGS ?=
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+WORKERS ?= logical
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What goes on to bench, as in BENCH_ARGS="--only peers --page docs/large_models.md".
 BENCH_ARGS ?= --plot build/growth.svg

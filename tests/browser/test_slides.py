@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from gradviz.publish.documents import page_html, slides_html
 from gradviz.publish.source import notebook_of
 from tests.browser.conftest import Shoot
-from tests.browser.waiting import drawn
+from tests.browser.waiting import timers_have_run
 from tests.lessons.lesson_files import LESSONS, NOTEBOOKS
 from tests.publish.notebooks import ran
 
@@ -166,7 +166,7 @@ def test_no_slide_of_a_lesson_is_larger_than_the_window(
     deck = Deck(page, tmp_path / "lesson.slides.html", html)
     for number in range(1, deck.slides + 1):
         deck.ready()
-        drawn(page)
+        timers_have_run(page, 200)  # the page allows no code as text, with which others wait
         shoot(f"slide-{lesson[:2]}-{number:02}")
         assert deck.beyond() == 0, f"slide {number}"
         page.keyboard.press("ArrowRight")
