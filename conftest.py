@@ -12,6 +12,8 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 # Where pytest-xdist shares the tests, torch in each worker, and in what it starts, has its part of
 # the cores. torch reads this when it is imported, which is later.
@@ -111,6 +113,45 @@ class NotRun:
         terminalreporter.section(f"not run: {len(self.waiting)} tests, listed in build/not_run.txt")
         for file, number in files.items():
             terminalreporter.line(f"NOT RUN {number:5} of {file}")
+
+
+class Files(LoadFileScheduling):  # type: ignore[misc]
+    """Shares tests by file, and goes on when a worker ends in the middle of one.
+
+    xdist's own hands the ended worker's files out again whole: the test that ended the worker is
+    run again, and a worker that gets a file of which nothing is left waits for ever.
+    """
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Forget the worker; give what it had not begun to the others; return what it was at."""
+        files: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
+        waiting = [(ended, test) for ended in files.values() for test in ended if not ended[test]]
+        if not waiting:
+            return None
+        ended, begun = waiting[0]
+        ended[begun] = True
+        self.workqueue.update(
+            (file, tests) for file, tests in files.items() if not all(tests.values())
+        )
+        for other in self.nodes:
+            self._reschedule(other)
+        return begun
+
+    def _reschedule(self, node: WorkerController) -> None:
+        # A worker begins a test only when it has the next one, too, or knows that there is none.
+        super()._reschedule(node)
+        while (
+            self.workqueue
+            and not node.shutting_down
+            and self._pending_of(self.assigned_work[node]) < 2
+        ):
+            super()._reschedule(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> LoadFileScheduling | None:
+    """Share by file, where that was asked for."""
+    return Files(config) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,8 +1,10 @@
-"""A part of the tests can be run, and an interrupted run says what has not run."""
+"""A part of the tests can be run, an interrupted run says what has not run, and a worker that ends
+in the middle of a test takes no other test with it."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -58,3 +60,29 @@ def test_an_interrupted_run_names_what_has_not_run(folder: Path) -> None:
     assert "NOT RUN     3 of test_some.py" in printed
     waiting = (folder / "build" / "not_run.txt").read_text().split()
     assert waiting == [f"test_some.py::test_more[{place}]" for place in (2, 3, 4)]
+
+
+def test_a_worker_that_ends_takes_one_test_with_it(folder: Path) -> None:
+    # A file with one test before, and files for the other worker and for the next.
+    for file in ("b", "d", "e"):
+        (folder / f"test_{file}.py").write_text("def test_that_ends():\n    pass\n")
+    (folder / "test_c.py").write_text(
+        "import os\nimport pytest\n"
+        "@pytest.mark.parametrize('place', range(5))\n"
+        "def test_more(place):\n    place != 2 or os._exit(1)\n"
+    )
+    (folder / "test_some.py").unlink()
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", "-n", "1"]
+    run = subprocess.run(
+        [*command, "--dist", "loadfile"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    ended = sorted(re.findall(r"(PASSED|FAILED) (test_\S+)", run.stdout))
+    assert [test for outcome, test in ended if outcome == "FAILED"] == [
+        "test_c.py::test_more[2]"
+    ] * 2
+    assert [test for outcome, test in ended if outcome == "PASSED"] == [
+        "test_b.py::test_that_ends",
+        *(f"test_c.py::test_more[{place}]" for place in (0, 1, 3, 4)),
+        "test_d.py::test_that_ends",
+        "test_e.py::test_that_ends",
+    ]
