@@ -410,7 +410,7 @@ def test_an_error_leaves_picture_and_text(bare: Bare, wire: Any, shoot: Shoot) -
     assert axe_violations(bare.page, "#one") == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.exhaustive), "dark"])
 def test_axe_finds_nothing_wrong(bare: Bare, wire: Any, theme: str) -> None:
     if theme == "dark":
         bare.page.evaluate("() => { document.body.style.background = '#111'; }")

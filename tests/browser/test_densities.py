@@ -124,7 +124,10 @@ def test_it_does_not_fade_where_motion_is_reduced(bare: Bare) -> None:
     assert widget.root.locator(".gradviz-unfolded").evaluate(name) == "gradviz-unfold"
 
 
-@pytest.mark.parametrize("density", ["compact", "normal", "full"])
+@pytest.mark.parametrize(
+    "density",
+    ["compact", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in ("normal", "full"))],
+)
 def test_nothing_is_wrong_for_assistive_technology(bare: Bare, density: str, shoot: Shoot) -> None:
     mount(bare, "perceptron", step=9, density=density)
     assert axe_violations(bare.page, ".gradviz-root") == []

@@ -200,6 +200,7 @@ def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
     os.close(gate)
 
 
+@pytest.mark.exhaustive
 def test_no_key_reaches_the_notebook_and_all_is_reached_by_keyboard(
     notebook: Open, page: Page
 ) -> None:

@@ -65,7 +65,12 @@ def loop() -> dict[str, Any]:
     return document
 
 
-@pytest.fixture(params=WINDOWS, ids=("wide", "narrow"))
+@pytest.fixture(
+    params=[
+        pytest.param(WINDOWS[0], id="wide"),
+        pytest.param(WINDOWS[1], id="narrow", marks=pytest.mark.exhaustive),
+    ]
+)
 def player(bare: Bare, wire: dict[str, Any], request: pytest.FixtureRequest) -> Widget:
     bare.page.set_viewport_size(request.param)
     return bare.mount(wire, step=0)

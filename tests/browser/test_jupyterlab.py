@@ -148,6 +148,7 @@ def test_what_python_does_right_after_showing_is_seen(notebook: Open) -> None:
     expect(widget.get_by_role("group", name="Details", exact=True)).to_contain_text("n7")
 
 
+@pytest.mark.exhaustive
 def test_two_widgets_and_one_shown_twice(notebook: Open, page: Page) -> None:
     opened = notebook("two.ipynb", PROGRAM, "picture", "other = gradviz.show(z.sum()); other")
     opened.run_all()

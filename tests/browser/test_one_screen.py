@@ -137,7 +137,7 @@ def transform(widget: Widget) -> str:
 
 
 @pytest.mark.parametrize(
-    "size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.exhaustive), SIZES[2]]
+    "size", [SIZES[0], *(pytest.param(size, marks=pytest.mark.exhaustive) for size in SIZES[1:3])]
 )
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_step_is_whole_in_the_window_and_the_same_from_both_sides(

@@ -29,7 +29,6 @@ WINDOWS = {
 bar and the prompts."""
 OF_LESSONS = ("notebook", "phone")
 """The lessons are walked in two of the windows, so that all of it takes about five minutes."""
-FEW = ("write_in_place", "recurrent")
 
 
 @cache
@@ -38,11 +37,8 @@ def gallery(name: str) -> dict[str, Shown]:
     return {name: Shown.of(GALLERY[name]())}
 
 
-@pytest.mark.parametrize("name", FEW)
-def test_what_matters_is_in_the_window_at_every_step(
-    name: str, page: Page, bare: Bare, shoot: Shoot
-) -> None:
-    check(gallery(name), "notebook", page, bare, shoot)
+def test_what_matters_is_in_the_window_at_every_step(page: Page, bare: Bare, shoot: Shoot) -> None:
+    check(gallery("write_in_place"), "notebook", page, bare, shoot)
 
 
 @pytest.mark.exhaustive

@@ -63,10 +63,11 @@ def turns() -> gradviz.Recording:
 
 
 PROGRAMS = {"product": product, "training": training, "spoilt": write_in_place}
+QUICK = ("training", "dark")
 NAMES_AND_THEMES = [
-    pytest.param(name, theme, marks=() if is_always else pytest.mark.exhaustive)
-    for name, always in (("product", "light"), ("training", "dark"), ("spoilt", "light"))
-    for theme, is_always in ((theme, theme == always) for theme in ("light", "dark"))
+    pytest.param(name, theme, marks=() if (name, theme) == QUICK else pytest.mark.exhaustive)
+    for name in PROGRAMS
+    for theme in ("light", "dark")
 ]
 
 
@@ -171,14 +172,11 @@ def test_facts_of_each_step_are_in_the_table_and_the_outline(bare: Bare) -> None
         widget.open("Tensors")
         expect(table.locator("tbody tr")).to_have_count(len(step.tensors))
         for info in step.tensors:
-            row = table.locator(f"tr[data-row={info.id}]")
-            expect(row.locator("td[data-column=requires_grad]")).to_contain_text(
-                str(info.requires_grad)
-            )
-            expect(row.locator("td[data-column=version]")).to_contain_text(str(info.version))
+            row = table.locator(f"tr[data-row={info.id}]").inner_text()
+            assert {str(info.requires_grad), str(info.version)} <= set(row.split()), step
         widget.open("Outline")
-        for node in step.graph.nodes:
-            expect(outline.locator(f"tr[data-row={node.id}]")).to_have_count(1)
+        rows = outline.locator("tr").evaluate_all("all => all.map(row => row.dataset.row)")
+        assert {node.id for node in step.graph.nodes} <= set(rows), step
 
 
 def test_an_error_opens_at_the_step_that_raised(bare: Bare, shoot: Shoot) -> None:

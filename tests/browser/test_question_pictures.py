@@ -107,8 +107,14 @@ def status(question: Widget) -> Locator:
     return question.root.locator(".gradviz-question-status").first
 
 
-@pytest.mark.parametrize("way", [by_mouse, by_keyboard])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "way"),
+    [
+        pytest.param(form, way, marks=() if is_quick else pytest.mark.exhaustive)
+        for form in FORMS
+        for way, is_quick in ((by_mouse, form == "node"), (by_keyboard, form != "node"))
+    ],
+)
 def test_a_wrong_answer_has_a_second_try_and_then_the_player_opens(
     bare: Bare, form: str, way: Way
 ) -> None:

@@ -51,7 +51,7 @@ def wire_of(state: str, asked: int = 0) -> Any:
         (1000, "light"),
         pytest.param(1000, "dark", marks=pytest.mark.exhaustive),
         pytest.param(400, "light", marks=pytest.mark.exhaustive),
-        (400, "dark"),
+        pytest.param(400, "dark", marks=pytest.mark.exhaustive),
     ],
 )
 def test_each_state_is_whole_and_accessible(

@@ -27,7 +27,7 @@ from tests.truth.test_recording_operators import stories as module_stories
 OPTIMIZER_PREFIX = "optimizer "
 CUSTOM_PREFIX = "custom op "
 HIGHER_ORDER_PREFIX = "higher-order op "
-PART = 12
+PART = 24
 """One of so many entries of the databases is run on every push, but no higher-order operator."""
 
 

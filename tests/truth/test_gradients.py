@@ -318,7 +318,7 @@ def all_names() -> list[str]:
 
 
 def test_a_sample_of_torchs_operators() -> None:
-    reports = compared(["--every", "18"])
+    reports = compared(["--every", "36"])
     assert [problem for report in reports for problem in report["problems"]] == []
     assert sum(sum(report["trees"].values()) for report in reports) > 100
 

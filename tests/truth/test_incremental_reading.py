@@ -418,7 +418,7 @@ def program_code(program: Program) -> list[Any]:
     return [cell.cell_contents for cell in cells if callable(cell.cell_contents)]
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(80, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.exhaustive)])
 def test_any_program_is_read_as_if_all_were_read(count: int) -> None:
     @settings(random_programs.quietly, max_examples=count)
     @given(random_programs.programs)

@@ -90,7 +90,7 @@ def batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def test_snapshots_of_a_sample_of_operators_say_what_torch_says() -> None:
-    done = run("--every", "16", *ALWAYS)
+    done = run("--every", "32", *ALWAYS)
     assert done.returncode == 0, (done.stdout[-200:], done.stderr[-2000:])
     reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     reports = [report for report in reports if "name" in report]

@@ -333,7 +333,7 @@ print(json.dumps([hashlib.sha256(t.encode()).hexdigest() for t in texts]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [60, pytest.param(3, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("every", [120, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_another_process_gives_the_same_recordings(every: int) -> None:
     names = [p.name for p in SMALL[::every]] + [
         "mlp",
