@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
 
 from gradviz.analysis.fold.module_paths import parts_of
@@ -81,9 +82,7 @@ class Calls:
 
 
 def _of_path(path: str) -> Iterable[Level]:
-    parts = parts_of(path)
-    for depth in range(1, len(parts) + 1):
-        prefix = ".".join(parts[:depth])
+    for prefix in accumulate(parts_of(path), "{}.{}".format):
         yield Level((None, prefix), prefix, None)
 
 
