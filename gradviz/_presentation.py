@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
 from gradviz.analysis.code.turns import heads_of, turns_of
 from gradviz.analysis.explain import explanations_of
 from gradviz.analysis.fold.fold_runs import fold_runs_of
@@ -17,6 +20,9 @@ from gradviz.model.turns import Head, Turn
 from gradviz.view.captions.caption import caption
 from gradviz.view.html.explanation import bundle
 from gradviz.view.outlines.text_of import text_of
+
+if TYPE_CHECKING:
+    from gradviz.view.widgets.base import GraphWidget
 
 
 class FullPresentation(Presentation):
@@ -49,5 +55,19 @@ class FullPresentation(Presentation):
     def folded_steps(self, recording: Recording) -> FoldedSteps | None:
         return folded_steps(recording)
 
-    def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:
-        return bundle(explanation)
+    def bundle(self, thing: object) -> Any:
+        if isinstance(thing, (Explanation, Explanations)):
+            return bundle(thing)
+        return self._widget(thing)._repr_mimebundle_()
+
+    def html(self, thing: object) -> str | None:
+        if isinstance(thing, (Explanation, Explanations)):
+            return bundle(thing)["text/html"]
+        with closing(self._widget(thing)) as widget:
+            return widget._repr_html_()
+
+    @staticmethod
+    def _widget(thing: object) -> GraphWidget:
+        from gradviz.api import show
+
+        return show(thing)

@@ -1,5 +1,6 @@
-// Builds gradviz/view/static: the widget, one ES module without imports and one stylesheet; what
-// pages without a kernel are made of (page.*); what decks of slides are made of (deck.*).
+// Builds gradviz/view/static: the widget, one ES module without imports and one stylesheet; what loads
+// it in a notebook (loader.js); what pages without a kernel are made of (page.*); what decks of slides
+// are made of (deck.*).
 // The same sources give the same bytes. `--watch` rebuilds, `--outdir DIR` writes elsewhere.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -46,6 +47,7 @@ const outdir = process.argv.indexOf("--outdir") + 1;
 const options = {
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
   entryPoints: [
+    { in: "src/loader.ts", out: "loader" },
     { in: "src/index.ts", out: "widget" },
     { in: "src/styles.css", out: "widget" },
     { in: "src/pages/mount.ts", out: "page" },

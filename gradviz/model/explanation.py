@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from gradviz.model.highlights import Highlight
 from gradviz.model.once import Once
-from gradviz.model.presentation import Printed, in_use
+from gradviz.model.presentation import Displayed
 from gradviz.model.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Printed):
+class Explanation(Displayed):
     """Why an error was raised, or why a gradient is wrong without an error, read from the graph.
 
     The fields are the same for every release of torch and on every device; torch's own message
@@ -292,9 +292,6 @@ class Explanation(Printed):
         """
         once = Once(cls())
         return _Pending(once), once.put
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return in_use().bundle(self)
 
 
 class _Pending(Explanation):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from gradviz.model.explanation import Explanation
-from gradviz.model.presentation import Printed, in_use
+from gradviz.model.presentation import Displayed
 from gradviz.model.report import Report
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _NONE: Final = Explanation()
 
 
-class Explanations(Printed, Sequence[Explanation]):
+class Explanations(Displayed, Sequence[Explanation]):
     """What :func:`gradviz.explain` returns: explanations, the most important first, and reports.
 
     The first is that of the error which left the code, if one did; then come faults without an
@@ -65,6 +65,3 @@ class Explanations(Printed, Sequence[Explanation]):
 
     def __repr__(self) -> str:
         return f"<Explanations: {', '.join(one.kind for one in self) or 'none'}>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return in_use().bundle(self)

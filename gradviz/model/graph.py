@@ -12,7 +12,7 @@ from gradviz.model.columns import COLUMN_NAMES, Columns, ColumnsOf, Nodes, numbe
 from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.forward_order import order_of
-from gradviz.model.presentation import Printed
+from gradviz.model.presentation import Displayed
 from gradviz.model.progress import counted, working
 from gradviz.model.records import Edge, ModuleInfo, Node, SavedTensor, TensorInfo
 from gradviz.model.serialization import graph
@@ -20,7 +20,7 @@ from gradviz.model.serialization import graph
 Made = TypeVar("Made")
 
 
-class Graph(Printed):
+class Graph(Displayed):
     """An autograd graph as it stood at one moment: nodes, edges, tensors and what is saved.
 
     Immutable, comparable with ``==`` and printable; it holds no tensor and no node of torch.

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradviz.model.explanation import Explanation
-    from gradviz.model.explanations import Explanations
     from gradviz.model.fold_runs import FoldRun
     from gradviz.model.folding import FoldedSteps
     from gradviz.model.progress import ProgressDisplay
@@ -59,9 +58,13 @@ class Presentation:
         """
         return None
 
-    def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:
-        """Explanations as a notebook displays them, by MIME type."""
-        return {"text/plain": self.text(explanation)}
+    def bundle(self, thing: object) -> Any:
+        """An object as a notebook displays it, by MIME type."""
+        return {"text/plain": self.text(thing)}
+
+    def html(self, thing: object) -> str | None:
+        """The same for hosts that know no widgets; ``None`` if it is text only."""
+        return None
 
 
 _in_use: Callable[[], Presentation] = cache(Presentation)
@@ -88,3 +91,15 @@ class Printed:
 
     def __str__(self) -> str:
         return _in_use().text(self)
+
+
+class Displayed(Printed):
+    """Is displayed where it is the last line of a cell, as the presentation in use says."""
+
+    __slots__ = ()
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        return _in_use().bundle(self)
+
+    def _repr_html_(self) -> str | None:
+        return _in_use().html(self)

@@ -14,7 +14,7 @@ from gradviz.model.folding import FoldedSteps
 from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
-from gradviz.model.presentation import Printed, in_use
+from gradviz.model.presentation import Displayed, in_use
 from gradviz.model.progress import working
 from gradviz.model.records import ModuleInfo, Node, TensorInfo
 from gradviz.model.step_numbers import StepNumbers
@@ -260,7 +260,7 @@ _NOTHING: Final = _Recorded((StepRecord("start", 0, None, 0, None, (), RowChange
 """What is recorded before any code has run."""
 
 
-class Recording(Printed):
+class Recording(Displayed):
     """What a recording of some code saw: immutable, comparable, printable, no tensor in it.
 
     ``recording[7]`` is the step that the player calls step 7, ``recording["7.3"]`` the third

@@ -55,7 +55,7 @@ class Alive:
                     continue
                 state = states.get(view.get("model_id", ""), {})
                 still = data.get("text/html", "")
-                if isinstance(state.get("wire"), Mapping) and "_esm" in state:
+                if isinstance(state.get("wire"), Mapping) and "_front_end" in state:
                     output["data"] = {"text/html": self._place(state, still)}
                 else:
                     self.others += 1
@@ -80,7 +80,8 @@ class Alive:
         traits = {name: state.get(name, value) for name, value in TRAITS.items()}
         self.states.append(inert({**traits, "selected": "", "wire": state["wire"]}))
         self.styles.setdefault(state.get("_css", ""))
-        code = self._modules.setdefault(state["_esm"], f"gradviz-code-{len(self._modules) + 1}")
+        new = f"gradviz-code-{len(self._modules) + 1}"
+        code = self._modules.setdefault(state["_front_end"], new)
         self.questions += expand(dict(state["wire"])).get("kind") == "question"
         name = f"gradviz-state-{len(self.states)}"
         return f'<div data-gradviz-state="{name}" data-gradviz-code="{xml(code)}">{still}</div>'

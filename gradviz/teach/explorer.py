@@ -180,9 +180,11 @@ class Explorer(GraphWidget):
                 "values=False leaves out all numbers, but the page of explore() has those of its "
                 "inputs: save it as .svg, .png, .dot, .mmd or .json"
             )
+        Path(path).write_text(self._page(), encoding="utf-8")
+
+    def _page(self) -> str:
         traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
-        page = page_of(self.wire, traits, still=self._html(images=False))
-        Path(path).write_text(page, encoding="utf-8")
+        return page_of(self.wire, traits, still=self._html(images=False))
 
     def close(self) -> None:
         """Remove it from the page and free its memory, as of a picture."""
@@ -277,7 +279,7 @@ class Explorer(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the picture and everything as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if self.comm is not None:
+        if not self._is_closed:
             data["text/html"] = self._html(images=True)
         if not self._shown or self.outcome.error:  # alone it would not say that it is old
             data.pop("image/svg+xml", None)

@@ -42,6 +42,20 @@ def test_it_is_interactive_and_asks_for_nothing(page: Page, tmp_path: Path, shoo
     assert axe_violations(page, ".gradviz-root") == []
 
 
+def test_it_is_alive_in_the_frame_of_another_page(page: Page) -> None:
+    a = torch.tensor(2.0, requires_grad=True)
+    with gradviz.record() as recording:
+        (a * a).backward()
+    page.set_content(f"<h1>A page of documentation</h1>{recording._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".gradviz-root[data-ready=true]")).to_be_visible()
+    slider = frame.get_by_role("slider", name="Step")
+    before = int(slider.input_value())
+    frame.get_by_role("button", name="Forward").click()
+    expect(slider).to_have_value(str(before + 1))
+    assert frame.locator("html").evaluate("e => e.scrollHeight - e.clientHeight") <= 0
+
+
 def test_it_shows_the_picture_without_scripts(browser: Any, tmp_path: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

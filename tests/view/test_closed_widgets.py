@@ -102,5 +102,7 @@ def test_the_recording_of_a_closed_player_can_be_shown_again() -> None:
 
 def test_all_widgets_of_a_notebook_are_closed_at_once() -> None:
     many = [make() for make in SHOWN.values()]
+    for one in many:
+        one._repr_mimebundle_()
     ipywidgets.Widget.close_all()
     assert all(str(one).endswith("(closed)") for one in many)

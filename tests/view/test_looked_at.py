@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import comm
 import ipywidgets
 import pytest
 import torch
+from comm import DummyComm
 from ipywidgets.embed import dependency_state, embed_data
 
 import gradviz
@@ -79,21 +81,24 @@ def test_a_report_is_drawn_once_when_it_is_looked_at_and_not_when_it_is_read(
             assert layouts.count == count
 
 
-def test_the_browser_gets_the_document_before_the_view(
+def test_the_browser_gets_the_document_with_the_model_and_no_message_after_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     sent: list[str] = []
 
-    def send_state(report: ReportWidget, key: Any = None) -> None:
-        sent.extend([key] if isinstance(key, str) else key or ())
+    class Comm(DummyComm):  # type: ignore[misc]
+        def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
+            state = (data or {}).get("state", {})
+            if "wire" in state or "ReportWidget" in state.get("_anywidget_id", ""):
+                sent.append(f"{msg_type} {[*state].count('wire')}")
 
-    monkeypatch.setattr(ReportWidget, "send_state", send_state)
+    monkeypatch.setattr(comm, "create_comm", Comm)
     for name, look in LOOKS.items():
         with subtests.test(name):
             sent.clear()
             report = REPORTS["audit"]()
-            assert "wire" not in sent
+            assert sent == []
             look(report, tmp_path)
             report._repr_mimebundle_()
             report._repr_mimebundle_()
-            assert sent.count("wire") == 1
+            assert sent == ["comm_open 1"]

@@ -1,4 +1,4 @@
-"""A picture inside HTML that a notebook shows without trust."""
+"""Pictures and pages inside HTML: a notebook shows a picture without trust."""
 
 from __future__ import annotations
 
@@ -11,3 +11,17 @@ def image_html(svg: str, alt: str) -> str:
     encoded = b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     source = f"data:image/svg+xml;base64,{encoded}"
     return f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'
+
+
+def frame_html(page: str, title: str, height: int = 0) -> str:
+    """A page in a frame, which can run its scripts and reaches nothing around it.
+
+    Args:
+        page: HTML of the page.
+        title: What it shows, for screen readers.
+        height: Pixels; 0: as many as a widget takes at most, and a headline.
+    """
+    return (
+        f'<iframe title="{escape(title)}" sandbox="allow-scripts allow-downloads" '
+        f'style="width:100%;height:{height or 740}px;border:0" srcdoc="{escape(page)}"></iframe>'
+    )

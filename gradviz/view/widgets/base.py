@@ -14,9 +14,11 @@ from gradviz.model.errors import GradvizError, UnknownNodeError
 from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
-from gradviz.view.html.image import image_html
+from gradviz.view.html.image import frame_html, image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
+PAGE_MOST: Final = 2_000_000
+"""Bytes of a page that is put into another page."""
 
 
 def widgets_in(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
@@ -47,12 +49,13 @@ class GraphWidget(anywidget.AnyWidget):
     """
 
     # As text: of a file anywidget keeps a reference to every widget that was ever made.
-    _esm = (STATIC / "widget.js").read_text("utf-8")
+    _esm = (STATIC / "loader.js").read_text("utf-8")
+    _front_end = traitlets.Unicode((STATIC / "widget.js").read_text("utf-8")).tag(sync=True)
+    """What that loads, once in a page."""
     _css = (STATIC / "widget.css").read_text("utf-8")
     _holds: ClassVar[tuple[str, ...]] = ()
     """Attributes with what is shown, which a closed widget has no longer."""
-    _is_sent = True
-    """Whether the browser has ``wire``, or must not get it any more."""
+    _is_closed = False
 
     wire = traitlets.Dict().tag(
         sync=True,
@@ -133,23 +136,19 @@ class GraphWidget(anywidget.AnyWidget):
         return list(dict.fromkeys(entry["id"] for entry in (*self.wire.get("items", ()), *rows)))
 
     def open(self) -> None:
-        """Make it known to the browser, at first without a ``wire`` that is not made yet."""
-        super().open()
-        self._is_sent = self.trait_has_value("wire")
+        """Make it known to the browser, unless its ``wire`` is not made yet: then later, whole.
 
-    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """What the browser gets."""
-        if key is None and self.comm is None and not self.trait_has_value("wire"):
-            key = [name for name in self.keys if name != "wire"]
-        state: dict[str, Any] = super().get_state(key, drop_defaults)
-        return state
+        What is sent after that can get lost: anywidget drops all later messages to a model whose
+        script was not loaded within two seconds.
+        """
+        if self.trait_has_value("wire"):
+            super().open()
 
     @property
     def model_id(self) -> str:
         """Its id in the browser; who asks for it is about to show it."""
-        if not self._is_sent:
-            self._is_sent = True
-            self.send_state("wire")
+        if self.comm is None and not self._is_closed:
+            super().open()
         own_id: str = super().model_id
         return own_id
 
@@ -162,7 +161,7 @@ class GraphWidget(anywidget.AnyWidget):
         files and the stored outputs of cells stay. Closing twice does nothing.
         """
         inside = list(widgets_in(self))
-        self._is_sent = True
+        self._is_closed = True
         super().close()
         for widget in inside:
             widget.close()
@@ -172,7 +171,7 @@ class GraphWidget(anywidget.AnyWidget):
 
     def check_open(self) -> None:
         """Raise ``GradvizError`` if it was closed."""
-        if self.comm is None:
+        if self._is_closed:
             raise GradvizError(
                 f"this {type(self).__name__} was closed, which freed what it showed. "
                 "Call the function that made it again, such as gradviz.show(loss)"
@@ -206,3 +205,19 @@ class GraphWidget(anywidget.AnyWidget):
             data["text/html"] = image_html(svg, self.wire.get("summary", ""))
             data["image/svg+xml"] = svg
         return data, metadata
+
+    def _page(self) -> str:
+        """The page that ``save`` writes; ``""`` if there is none."""
+        return ""
+
+    def _repr_html_(self) -> str | None:
+        """The page in a frame, for hosts that know no widgets, such as documentation; where it is
+        larger than ``PAGE_MOST`` bytes what readers without a kernel get. Notebooks take the
+        bundle."""
+        if self._is_closed:
+            return None
+        if (page := self._page()) and len(page.encode("utf-8", "replace")) <= PAGE_MOST:
+            return frame_html(page, self.wire.get("title", ""), self.height)
+        data, _metadata = self._repr_mimebundle_()
+        html: str | None = data.get("text/html")
+        return html

@@ -81,7 +81,7 @@ class ExplainedPicture(Picture):
         writers: dict[str, Callable[[], bytes]] = {
             ".svg": self._still.encode,
             ".png": self._png,
-            ".html": self._html,
+            ".html": lambda: self._page().encode(),
         }
         write = writers.get(Path(path).suffix.lower())
         if write is None or not values:
@@ -112,17 +112,17 @@ class ExplainedPicture(Picture):
         return svg_to_png(write_lines(marked))
 
     @property
-    def _page(self) -> dict[str, Any]:
+    def _whole(self) -> dict[str, Any]:
         """What a saved page has of a folded graph: all of it that fits."""
         return graph_document(self.graph, self._options, folded=self._folded, insides=PAGE)
 
-    def _html(self) -> bytes:
+    def _page(self) -> str:
         wire = self.wire
         if self._folded is not None:
-            wire = {**self._page, "text": wire["text"]}
+            wire = {**self._whole, "text": wire["text"]}
         traits = {
             "wire": compress(wire),
             "engine_arrows": self.engine_arrows,
             "density": self.density,
         }
-        return page_of(wire, traits, self._still + self._card).encode()
+        return page_of(wire, traits, self._still + self._card)

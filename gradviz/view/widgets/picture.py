@@ -16,6 +16,7 @@ from gradviz.model.folding import Folding
 from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import graph_without_values
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.export.page import to_page
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
@@ -172,6 +173,9 @@ class Picture(FoldedWidget):
                 bare.save(path)
             return
         save(self._graph, path, self._shown, self._folding)
+
+    def _page(self) -> str:
+        return to_page(self._graph, self._shown, self._folding)
 
     def _without_values(self) -> Picture:
         """The same picture without numbers of tensors."""

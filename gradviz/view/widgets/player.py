@@ -32,6 +32,7 @@ from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import first_line, page_of
 from gradviz.view.formatting import plural
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.recording import recording_title
@@ -58,7 +59,7 @@ class Player(GraphWidget):
         options: How to draw it.
         step: The step shown first, as ``recording[step]`` finds it: a number, ``"line:5"``,
             ``"backward"``, ``"error"``, a node; if not given the one at which an error was
-            raised, else the first.
+            raised, else the last before the first backward, without a backward the last.
         stops: Steps that matter, marked on the timeline; each as ``step``.
         height: Height in CSS pixels, 0 for automatic.
 
@@ -175,7 +176,7 @@ class Player(GraphWidget):
                 "seconds are for animations: save('steps.svg', animated=True), or .gif, .apng"
             )
         writers: dict[str, Callable[[], bytes]] = {
-            ".html": self._html,
+            ".html": lambda: self._page().encode(),
             ".svg": self._svg,
             ".png": self._png,
             ".pdf": self._pdf,
@@ -262,7 +263,7 @@ class Player(GraphWidget):
 
     @property
     def _still(self) -> str:
-        if self.comm is None:
+        if self._is_closed:
             return ""
         return self._strip(self._decisive(self._chosen), "run the cell").image()
 
@@ -355,14 +356,16 @@ class Player(GraphWidget):
         views = self.wire.get("views", ())
         return list(dict.fromkeys(key for view in views for key in (*view["items"], *view["rows"])))
 
-    def _svg(self) -> bytes:
-        return self._animation.svg(self._shown, engine_arrows=self.engine_arrows).encode()
+    def _svg(self, variables: bool = True) -> bytes:
+        at, arrows = self._shown, self.engine_arrows
+        if self._animation.extent(at) is None:  # says that there is nothing
+            return draw(self._recording.graph_at(at), self._options, variables=variables).encode()
+        return self._animation.svg(at, engine_arrows=arrows, variables=variables).encode()
 
     def _png(self) -> bytes:
         from gradviz.view.export.files import svg_to_png
 
-        svg = self._animation.svg(self._shown, engine_arrows=self.engine_arrows, variables=False)
-        return svg_to_png(svg)
+        return svg_to_png(self._svg(variables=False).decode())
 
     def _pdf(self) -> bytes:
         from gradviz.view.export.files import to_pdf
@@ -375,7 +378,7 @@ class Player(GraphWidget):
     def _json(self) -> bytes:
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")
 
-    def _html(self) -> bytes:
+    def _page(self) -> str:
         wire = {**self._whole, "open": self._shown, "json": self._json().decode().strip()}
         traits = {
             "wire": compress(wire),
@@ -388,7 +391,7 @@ class Player(GraphWidget):
         }
         steps = self._decisive(self._shown)
         still = self._strip(steps, "open this page with scripts").image() + self._cards(steps)
-        return page_of(wire, traits, still, title=first_line(self._recording)).encode()
+        return page_of(wire, traits, still, title=first_line(self._recording))
 
 
 def _listed(stops: Iterable[int | str] | None) -> list[int | str]:

@@ -58,15 +58,17 @@ class QuestionWidget(GraphWidget):
             raise OptionError(
                 f"cannot save as {os.fspath(path)!r}: a question is saved as a page, question.html"
             )
+        Path(path).write_text(self._page(), encoding="utf-8")
+
+    def _page(self) -> str:
         still = question_html(self.question)
         note = "" if self.question.test else _NOTE
-        page = page_of(self.wire, {"wire": compress(self.wire)}, still, note)
-        Path(path).write_text(page, encoding="utf-8")
+        return page_of(self.wire, {"wire": compress(self.wire)}, still, note)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the question as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if self.comm is not None:
+        if not self._is_closed:
             data["text/html"] = question_html(self.question) + self._picture()
         return data, metadata
 

@@ -171,7 +171,7 @@ class ReportWidget(FoldedWidget):
         self.check_open()
         refuse_animation(path, animated, stops, seconds)
         writers: dict[str, Callable[[], bytes]] = {
-            ".html": lambda: _bytes(self._html()),
+            ".html": lambda: _bytes(self._page()),
             ".svg": lambda: _bytes(self._svg()),
             ".png": self._png,
             ".json": lambda: _bytes(report_json(self._findings) + "\n"),
@@ -227,7 +227,7 @@ class ReportWidget(FoldedWidget):
             raise OptionError("this report has no table; save it as .html or .json")
         return table_csv(self.tables[0])
 
-    def _html(self) -> str:
+    def _page(self) -> str:
         wire = self.wire
         if drawing := self._drawing:
             figures = self._drawn_figures
