@@ -128,7 +128,7 @@ def show(
             ``"backward"``, when backward starts; ``"error"``; or the name of a node,
             ``"MulBackward0"``, when backward has run it. ``"line:5:2"``, ``"backward:2"`` and
             ``"MulBackward0:2"`` are the second ones. By default the step that raised an error,
-            else the first.
+            else where the forward is done: the last before the first backward.
         stops: Steps of a recording to mark on its timeline, each as ``step``.
         unknown: Any other option raises ``OptionError``.
 

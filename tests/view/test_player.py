@@ -3,12 +3,16 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import traitlets
+from PIL import Image
 
+import gradviz
 from gradviz.model import OptionError, Recording, UnknownNodeError
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.digest import MIME as DIGEST
@@ -35,8 +39,8 @@ def state_of(page: str) -> dict[str, Any]:
     return state
 
 
-def test_opens_at_the_first_step_or_the_error_or_where_it_is_told_to() -> None:
-    assert Player(product()).step == 1
+def test_opens_where_the_forward_is_done_or_at_the_error_or_where_it_is_told_to() -> None:
+    assert Player(product()).step == 5
     assert Player(ALL["second"]).step == len(ALL["second"]) == 15
     assert Player(product(), step=-2).step == 12
     assert Player(product(), step="7.1").step == "7.1"
@@ -61,7 +65,7 @@ def test_a_step_that_does_not_exist_is_refused_and_nothing_changes(step: int | s
     player = Player(product())
     with pytest.raises(OptionError, match="it has the steps 0 to 13"):
         player.step = step
-    assert player.step == 1
+    assert player.step == 5
 
 
 @pytest.mark.parametrize(("trait", "value"), [("step", 1.5), ("detail", 2), ("speed", 0)])
@@ -120,7 +124,7 @@ def test_a_step_made_in_the_browser_arrives() -> None:
 
 def test_the_state_of_a_widget_stays_small() -> None:
     state = Player(ALL["hooked"]).get_state()
-    own = {k: v for k, v in state.items() if k not in ("_esm", "_css")}
+    own = {k: v for k, v in state.items() if k not in ("_esm", "_css", "_front_end")}
     assert len(json.dumps(own)) < 30_000  # three densities
 
 
@@ -166,6 +170,65 @@ def test_the_page_has_the_whole_player_at_the_step_that_is_shown(tmp_path: Path)
     assert Recording.from_json(wire["json"]) == ALL["hooked"]
     assert f"step {ALL['hooked'].numbers.number(place)} of {len(ALL['hooked'])}" in page
     assert len(page) < 400_000
+
+
+def seeded() -> None:
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(2, 1)
+    linear(torch.ones(1, 2)).sum().backward()
+
+
+def made_before() -> None:
+    BEFORE.backward()
+
+
+def in_a_function() -> None:
+    def step(w: torch.Tensor) -> None:
+        (w * w).backward()
+
+    step(torch.tensor(2.0, requires_grad=True))
+
+
+def no_longer_there() -> None:
+    product = torch.tensor(2.0, requires_grad=True) * 2
+    del product
+
+
+def nothing() -> None:
+    pass
+
+
+BEFORE = torch.tensor(2.0, requires_grad=True).exp()
+OPENED: dict[Callable[[], None], tuple[int | str, int]] = {
+    seeded: ("1.3", 5),
+    made_before: (0, 2),
+    in_a_function: ("1.3.1", 2),
+    no_longer_there: ("1.1", 2),
+    nothing: (1, 0),
+}
+"""Where the recording of each opens, and how many nodes are there."""
+
+
+def lines_of(program: Callable[[], None]) -> Recording:
+    with gradviz.record([program]) as recording:
+        program()
+    return recording
+
+
+@pytest.mark.dot
+@pytest.mark.parametrize("program", OPENED)
+def test_no_file_is_a_blank_sheet(program: Callable[[], None], tmp_path: Path) -> None:
+    recording = lines_of(program)
+    player = Player(recording)
+    assert (player.step, len(recording[player.step].graph)) == OPENED[program]
+    for ending in (".svg", ".png", ".pdf"):
+        player.save(tmp_path / f"step{ending}")
+    said = re.findall(r"<text[^>]*>([^<]+)", (tmp_path / "step.svg").read_text("utf-8"))
+    names = [node.name for node in recording[player.step].graph.nodes]
+    assert {"AccumulateGrad"}.issuperset({*names} - {*said})
+    assert names or said == ["empty autograd graph"]
+    with Image.open(tmp_path / "step.png") as picture:
+        assert len(picture.convert("L").getcolors() or ()) > 10  # letters have soft rims
 
 
 @pytest.mark.dot

@@ -42,6 +42,27 @@ def decisive_steps(
     return sorted([*found][:MOST])
 
 
+def opening_step(recording: Recording, animation: StepPictures) -> int:
+    """The step that is shown first.
+
+    That of the error, if there is one; else where the forward is done: the last step before the
+    first backward, without a backward the last. Where a function makes its graph and runs backward
+    itself, it is the start of backward. Where nothing is there any more, it is the step before.
+
+    Args:
+        recording: What is shown.
+        animation: Its pictures.
+    """
+    if recording.at_error is not None:
+        return recording.at_error.index
+    start, last = _backward_start(recording), len(recording.records) - 1
+    end = last if start is None else max(0, start - 1)
+    if start is not None and not len(recording.graph_at(end)):
+        end = start
+    earlier = range(end, -1, -1) if animation.elements else ()
+    return next((step for step in earlier if animation.extent(step) is not None), end)
+
+
 def _end(recording: Recording, animation: StepPictures, shown: Sequence[int]) -> int:
     """The step that says how it has ended: lines that change nothing can follow it."""
     records = recording.records

@@ -17,6 +17,7 @@ from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animations
+from gradviz.view.animation.decisive_steps import opening_step
 from gradviz.view.animation.folded_animation import FoldedAnimation, FoldedAnimations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.animation.step_pictures import StepPictures
@@ -66,7 +67,7 @@ def recording_document(
     Args:
         recording: What is shown.
         step: The step shown first, as ``recording[step]`` finds it; if not given the error, if
-            there is one, else the first step.
+            there is one, else where the forward is done: :func:`opening_step`.
         stops: Steps that the author marked.
         options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
@@ -76,12 +77,13 @@ def recording_document(
     Raises:
         OptionError: If there is no such step.
     """
-    opening = opening_step(recording, step)
+    chosen = None if step is None else check_step(recording, step, "step")
     marked = [check_step(recording, stop, "stops") for stop in stops]
     animations = animations or Animations(recording, options)
     if animations.folded:
         carry(animations.folded, insides)
     some, sentences = animations[animations.opening], captions(recording)
+    opening = opening_step(recording, some) if chosen is None else chosen
     pieces: dict[str, int] = {}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -155,20 +157,6 @@ def _box(recording: Recording, run: FoldRun, folded: FoldedAnimations | None) ->
         return {}
     same = takewhile(lambda ids: len(set(ids)) == 1, zip(*inner))
     return {"fold": inner[0][sum(1 for _ in same) - 1]}
-
-
-def opening_step(recording: Recording, step: int | str | None) -> int:
-    """The place of the step that is shown first.
-
-    Raises:
-        OptionError: If there is no such step.
-    """
-    if step is not None:
-        return check_step(recording, step, "step")
-    error = recording.at_error
-    if error is not None:
-        return error.index
-    return recording[1].index if len(recording) else 0
 
 
 def check_step(recording: Recording, step: object, option: str) -> int:

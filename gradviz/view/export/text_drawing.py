@@ -87,10 +87,12 @@ def text_drawing(graph: Graph, options: DrawOptions, folding: Folding | None) ->
 def _whole(graph: Graph, options: DrawOptions) -> TextDrawing:
     scene = compose(graph, options)
     nodes = {node.id: node for node in scene.graph_index.nodes}
+    title = aria.title(scene.graph_index)
+    boxes = tuple(_box(card, nodes.get(card.id), scene.graph_index) for card in scene.cards)
     return TextDrawing(
-        aria.title(scene.graph_index),
+        title,
         scene.extent.drawn_words,
-        tuple(_box(card, nodes.get(card.id), scene.graph_index) for card in scene.cards),
+        boxes or (TextBox("nothing", (title,), ("gv-more",)),),
         tuple(_link(wire, nodes) for wire in scene.wires),
     )
 

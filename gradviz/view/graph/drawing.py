@@ -19,7 +19,7 @@ from gradviz.view.graph.card_parts import (
     Port,
     thinned,
 )
-from gradviz.view.graph.extent import Extent, banner, below, extent_of, fits_screen
+from gradviz.view.graph.extent import Extent, banner, below, extent_of, fits_screen, written
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
@@ -126,7 +126,8 @@ def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Elemen
     scene = with_references(scene)
     direction, arrows = options.direction, options.engine_arrows
     frames, layout = placed(scene, options)
-    words = banner(scene.extent, layout.width)
+    empty = "" if scene.cards else aria.title(scene.graph_index)
+    words = written(empty, layout.width) or banner(scene.extent, layout.width)
     layout = below(layout, words)
     sheet = css(variables=variables, engine_arrows=arrows)
     cards_drawn = (
