@@ -14,13 +14,20 @@ from playwright.sync_api import Page, expect
 from gradviz.publish.documents import page_html, slides_html
 from gradviz.publish.source import notebook_of
 from tests.browser.conftest import Shoot
-from tests.browser.waiting import timers_have_run
+from tests.browser.waiting import steady
 from tests.lessons.lesson_files import LESSONS, NOTEBOOKS
 from tests.publish.notebooks import ran
 
 pytestmark = pytest.mark.browser
 
 HERE = "section.present:not(.stack)"
+
+
+LAYOUT = f"""
+() => [...document.querySelectorAll(`{HERE}, {HERE} *`)].map((element) => [
+  element.scrollWidth, element.scrollHeight, element.getBoundingClientRect().top])
+"""
+"""Where all of a slide is, as a function of JavaScript."""
 
 
 class Deck:
@@ -166,7 +173,7 @@ def test_no_slide_of_a_lesson_is_larger_than_the_window(
     deck = Deck(page, tmp_path / "lesson.slides.html", html)
     for number in range(1, deck.slides + 1):
         deck.ready()
-        timers_have_run(page, 200)  # the page allows no code as text, with which others wait
+        steady(page, LAYOUT)
         shoot(f"slide-{lesson[:2]}-{number:02}")
         assert deck.beyond() == 0, f"slide {number}"
         page.keyboard.press("ArrowRight")

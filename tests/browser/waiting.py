@@ -23,9 +23,10 @@ _AT_REST = """
   animation.effect?.getComputedTiming().endTime === Infinity)
 """
 
+# A page can forbid code as text: the expression stands in this one.
 _STEADY = """
-async ([expression, frames]) => {
-  const read = () => JSON.stringify(eval(expression)());
+async (frames) => {
+  const read = () => JSON.stringify((EXPRESSION)());
   let last = read();
   for (let same = 0; same < frames; ) {
     await new Promise((done) => requestAnimationFrame(done));
@@ -49,7 +50,7 @@ def drawn(page: Page) -> None:
 
 def steady(page: Page, expression: str, frames: int = 20) -> Any:
     """What a function of JavaScript returns once it is the same in so many frames in a row."""
-    return page.evaluate(_STEADY, [f"({expression.strip()})", frames])
+    return page.evaluate(_STEADY.replace("EXPRESSION", expression.strip()), frames)
 
 
 def timers_have_run(page: Page, milliseconds: int) -> None:
