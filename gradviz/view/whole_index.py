@@ -28,11 +28,6 @@ class WholeIndex(GraphIndex):
             self._put_tensor(info.id, info)
         self._put_roots(graph.roots)
 
-    @property
-    def hidden(self) -> int:
-        """No node is hidden: each is in a fold that can be opened."""
-        return 0
-
     def is_drawn(self, node_id: str) -> bool:
         """Whether there is such a node."""
         return self.graph.place_of(node_id) is not None

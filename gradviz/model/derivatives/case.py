@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias
 
 from gradviz.model.derivatives.expression import Expression, expression, saved
@@ -71,11 +70,6 @@ class Case:
     def shape_of(self, name: str) -> Shape | None:
         """Shape of a saved tensor; ``None`` once it is freed."""
         return next((slot.shape for slot in self.node.saved if slot.name == name), None)
-
-    @property
-    def count(self) -> int:
-        """How many numbers the argument has."""
-        return prod(self.shape)
 
     @property
     def index(self) -> int:

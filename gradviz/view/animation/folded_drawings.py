@@ -282,12 +282,6 @@ class FoldedUnplaced(UnplacedDrawing):
         self._play(recording, {})
         self._refer()
 
-    @property
-    def seen(self) -> int:
-        """How many cards there are at first."""
-        tree = self.folding.tree
-        return 1 + sum(len(tree[key].members) - 1 for key in self.folding.opening.ids)
-
     def label(self, fold_id: str) -> str:
         """What a fold is called."""
         return self.words.label(self.folding.tree[fold_id])
