@@ -86,7 +86,7 @@ def test_the_browser_gets_the_document_with_the_model_and_no_message_after_it(
 ) -> None:
     sent: list[str] = []
 
-    class Comm(DummyComm):  # type: ignore[misc]
+    class Comm(DummyComm):
         def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
             state = (data or {}).get("state", {})
             if "wire" in state or "ReportWidget" in state.get("_anywidget_id", ""):
