@@ -179,6 +179,7 @@ SELECTIONS = (
 )
 
 
+@pytest.mark.exhaustive
 def test_the_first_lesson_runs_and_its_pictures_are_used(
     first_lesson: Notebook, page: Page, shoot: Shoot
 ) -> None:

@@ -76,7 +76,8 @@ def scrolled(page: Page) -> float:
     return float(steady(page, "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop"))
 
 
-@pytest.mark.parametrize("cells", [pytest.param(1, marks=pytest.mark.exhaustive), 4])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("cells", [1, 4])
 def test_after_shift_enter_all_of_it_is_in_view(
     notebook: Open, page: Page, shoot: Shoot, cells: int
 ) -> None:
