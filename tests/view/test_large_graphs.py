@@ -206,7 +206,8 @@ def test_of_a_recording_all_nodes_are_found_and_listed_at_their_steps() -> None:
         loss = x
         for _ in range(LIMIT + 5):
             loss = loss.sin()
-    document = recording_document(recording)
+    player = gradviz.show(recording)
+    document = player.wire
     nodes = len(recording.graph)
     assert nodes > LIMIT
     items: dict[str, Any] = {}
@@ -220,7 +221,7 @@ def test_of_a_recording_all_nodes_are_found_and_listed_at_their_steps() -> None:
     assert not {key for key, item in items.items() if item and item.get("is_drawn") is False}
     # What the document does not carry the kernel has, some of it in each answer.
     insides = dict(document["fold"]["insides"]["compact"])
-    player, folds = gradviz.show(recording), [one["id"] for one in document["fold"]["folds"]]
+    folds = [one["id"] for one in document["fold"]["folds"]]
     assert len(insides) < len(folds)
     while asked := [own_id for own_id in folds if own_id not in insides]:
         answer = player._answer_to({"inside": asked})
