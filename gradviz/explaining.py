@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from gradviz.analysis.audit.recorded_input import audit_in
@@ -87,15 +88,17 @@ def _explained(what: BaseException | Recording | Explanation | None) -> Explanat
 
 def of_error(error: BaseException) -> Explanations:
     """An exception, or what it was raised from, explained from its recording or its traceback."""
-    found = None
+    found: list[Recording] = []
     for one in _chain(error):
         recording = EARLIER.that_raised(one)
-        if recording is None:
-            recording = post_mortem_of(one)
-        found = found or recording
-        if _is_explained(recording):
-            return of_recording(recording)
-    return Explanations() if found is None else of_recording(found)
+        found.append(post_mortem_of(one) if recording is None else recording)
+        if _is_explained(found[-1]) and not isinstance(error, BaseExceptionGroup):
+            break
+    known = {id(one): one for one in filter(_is_explained, found)}
+    all_of = [of_recording(one) for one in [*known.values()] or found[:1]]
+    return (
+        Explanations(chain.from_iterable(all_of), all_of[0].reports) if all_of else Explanations()
+    )
 
 
 def of_recording(recording: Recording) -> Explanations:
@@ -106,12 +109,12 @@ def of_recording(recording: Recording) -> Explanations:
 
 def is_autograds(error: BaseException) -> bool:
     """Whether an exception can be explained; its message is looked at before any graph is."""
-    return autograds(error) is not None
+    return next(autograds(error), None) is not None
 
 
-def autograds(error: BaseException, is_program: bool = False) -> Recording | None:
-    """The recording that explains an exception, or one that it was raised from; ``None`` if
-    autograd raised none of them.
+def autograds(error: BaseException, is_program: bool = False) -> Iterator[Recording]:
+    """The recording that explains an exception, or what it was raised from; of a group one for each
+    that can be explained; none if autograd raised none of them.
 
     Args:
         error: The exception; its message is looked at before any graph is.
@@ -124,8 +127,9 @@ def autograds(error: BaseException, is_program: bool = False) -> Recording | Non
             if recording is None:
                 recording = post_mortem_of(one, is_program)
             if _is_explained(recording):
-                return recording
-    return None
+                yield recording
+                if not isinstance(error, BaseExceptionGroup):
+                    return
 
 
 def _last_error() -> BaseException | None:
@@ -138,13 +142,18 @@ def _last_error() -> BaseException | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception, and those that it was raised from or while handling."""
+    """An exception, those of a group, and those that they were raised from or while handling."""
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen and not isinstance(one, GradvizError):
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen or isinstance(one, GradvizError):
+            continue
         seen.add(id(one))
         yield one
-        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+        waiting.append(one.__cause__ or (None if one.__suppress_context__ else one.__context__))
+        if isinstance(one, BaseExceptionGroup):
+            waiting += reversed(one.exceptions)
 
 
 def _is_explained(recording: Recording) -> bool:

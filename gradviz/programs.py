@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gradviz.capture.recorder import Recorder
+from gradviz.capture.recorder import Recorder, frames
 from gradviz.explaining import autograds
 from gradviz.model import Explanation, GradvizError, Recording
 from gradviz.model.explanations import Explanations
@@ -87,7 +86,12 @@ def _save(recording: Recording, kind: str, file: str) -> None:
         return
     from gradviz.api import show
 
-    show(recording).save(os.path.abspath(file))
+    show(recording).save(file)
+
+
+def clean(error: BaseException) -> None:
+    """Take the entries of a recorder out of the traceback of an error, in place."""
+    frames.clean(error.__traceback__)
 
 
 def text_about(
@@ -129,12 +133,13 @@ def _raised(
 ) -> list[Explanation]:
     """What autograd raised, from the recording if that has it: the program may have caught it,
     and raised another one, or ``SystemExit``."""
-    found = autograds(error, is_program)
-    if found is None or found.explanation is None:
-        return []
-    if recording is not None and recording.last is not None:
-        kind = found.explanation.kind
-        recorded = [one for one in recording.last.explanations if one.kind == kind and one.raised]
-        if recorded:
-            return [max(recorded, key=lambda one: one.step or 0)]
-    return [found.explanation]
+    last = None if recording is None else recording.last
+    about: dict[int, Explanation] = {}
+    for found in autograds(error, is_program):
+        if (told := found.explanation) is None:
+            continue
+        recorded = [] if last is None else [one for one in last.explanations if one.raised]
+        same = [one for one in recorded if one.kind == told.kind]
+        one = max(same, key=lambda one: one.step or 0, default=told)
+        about[id(one)] = one
+    return list(about.values())

@@ -16,9 +16,12 @@ def main() -> int:
     """Run ``gradviz`` with the command-line arguments of this process."""
     if sys.argv[1:2] == ["run"]:
         return run(sys.argv[2:])
-    from gradviz.cli import main as others
+    from gradviz_run.commands import read
 
-    return others()
+    asked = read(sys.argv[1:])
+    from gradviz.cli import carry_out
+
+    return carry_out(*asked)
 
 
 def run(words: list[str]) -> int:

@@ -68,6 +68,7 @@ class Asked:
             raise UsageError(f"there is no {missing}\n{USAGE}")
         for kind, file in self.files.items():
             _check_file(kind, file)
+            self.files[kind] = os.path.abspath(file)  # the program may go to another folder
         if self.records:
             _load_recorder()
         if "-m" in self._options:

@@ -7,7 +7,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
     from types import TracebackType
+    from typing import Any
 
     from gradviz.programs import ProgramRecording
     from gradviz_run.arguments import Asked
@@ -32,6 +34,7 @@ def watch(program: Program, asked: Asked) -> None:
     try:
         program.prepare()
         recording = _recording(program, asked)
+        _explain_in_threads(recording is not None)
         program.start()
     except SystemExit as error:
         has_failed = error.code not in (None, 0)
@@ -88,6 +91,31 @@ def _leave_to_python(
                     _explain(value, recording, process)
 
     sys.excepthook = shown
+
+
+def _explain_in_threads(is_recorded: bool) -> None:
+    """Explain the errors that end threads, too, unless the program has a hook of its own for them.
+
+    Python's is in a module that is always there; ``threading`` takes it when it is imported.
+    """
+    import _thread
+
+    hook = _thread._excepthook
+
+    def shown(raised: threading.ExceptHookArgs) -> None:
+        error = raised.exc_value
+        if is_recorded and error is not None:
+            from gradviz.programs import clean
+
+            clean(error)
+        hook(raised)
+        if isinstance(error, Exception):
+            _explain(error, None, os.getpid())
+
+    _thread._excepthook = shown
+    threads: Any = sys.modules.get("threading")
+    if threads is not None and threads.excepthook is hook:
+        threads.excepthook = threads.__excepthook__ = shown
 
 
 def _without_own(traceback: TracebackType | None) -> TracebackType | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import gradviz
 from gradviz import cli
 from gradviz.course import copies
 from gradviz.course.copies import START
@@ -201,6 +202,29 @@ def test_help_shows_examples(arguments: list[str], capsys: pytest.CaptureFixture
         cli.main(arguments)
     assert stop.value.code == 0
     assert "examples:\n  gradviz " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--help"], "examples:"),
+        (["--version"], f"gradviz-kit {gradviz.__version__}"),
+        (["check", "--help"], "--timeout SECONDS"),
+        (["check", "--timeout", "x", "a.ipynb"], "'x' is no number of seconds: --timeout 120"),
+    ],
+)
+def test_what_only_reads_the_words_does_not_wait_for_torch(words: list[str], said: str) -> None:
+    code = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules))"
+    code += "; from gradviz_run import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=cli.PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said in done.stdout + done.stderr
+    assert done.stdout.endswith("False\n")
 
 
 def run(*arguments: Any, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -251,3 +251,58 @@ def test_python_m_gradviz_is_the_same_command(tmp_path: Path) -> None:
     )
     assert done.stdout == "['train.py', '--help'] __main__\n"
     assert json.dumps(done.stderr) == '""'
+
+
+IN_THREAD = f"""{WRITTEN}
+import threading
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+print("goes on")
+"""
+IN_GROUP = f"""{WRITTEN}
+import asyncio
+async def written():
+    main()
+async def not_scalar():
+    (torch.ones(2, requires_grad=True) * 2).backward()
+async def both():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(written())
+        group.create_task(not_scalar())
+asyncio.run(both())
+"""
+GOES_AWAY = """
+import os, torch
+os.makedirs("elsewhere")
+os.chdir("elsewhere")
+torch.ones(2, requires_grad=True).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--record",)])
+def test_an_error_that_ends_a_thread_is_explained_after_pythons_traceback(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    status, out, err = run(tmp_path, IN_THREAD, *words)
+    assert (status, out) == (0, "goes on\n")
+    traceback, explained = err.split("\ngradviz:\n")
+    assert traceback.startswith("Exception in thread ")
+    assert "gradviz" not in traceback
+    assert "kind: saved tensor written" in explained
+
+
+def test_every_error_of_a_group_is_explained(tmp_path: Path) -> None:
+    status, _out, err = run(tmp_path, IN_GROUP)
+    assert status == 1
+    traceback, explained = err.split("\ngradviz:\n")
+    assert "ExceptionGroup" in traceback
+    kinds = [line for line in explained.splitlines() if line.startswith("kind: ")]
+    assert kinds == ["kind: saved tensor written", "kind: not a scalar"]
+
+
+def test_files_are_written_where_the_command_was_typed(tmp_path: Path) -> None:
+    status, _out, err = run(tmp_path, GOES_AWAY, "--html", "a.html", "--json", "b.json")
+    assert (status, err) == (0, "")
+    assert sorted(path.name for path in tmp_path.rglob("?.*")) == ["a.html", "b.json"]
+    assert (tmp_path / "b.json").exists()
