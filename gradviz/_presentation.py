@@ -58,13 +58,13 @@ class FullPresentation(Presentation):
     def bundle(self, thing: object) -> Any:
         if isinstance(thing, (Explanation, Explanations)):
             return bundle(thing)
-        return self._widget(thing)._repr_mimebundle_()
+        return self._widget(thing).as_mimebundle()
 
     def html(self, thing: object) -> str | None:
         if isinstance(thing, (Explanation, Explanations)):
             return bundle(thing)["text/html"]
         with closing(self._widget(thing)) as widget:
-            return widget._repr_html_()
+            return widget.as_html()
 
     @staticmethod
     def _widget(thing: object) -> GraphWidget:

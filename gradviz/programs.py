@@ -10,6 +10,7 @@ from gradviz.capture.recorder import Recorder, frames
 from gradviz.explaining import autograds
 from gradviz.model import Explanation, GradvizError, Recording
 from gradviz.model.explanations import Explanations
+from gradviz.view.export.writing import write_file
 
 
 class ProgramRecording:
@@ -66,7 +67,7 @@ class ProgramRecording:
         for kind, file in self._files.items():
             try:
                 _save(self.last, kind, file)
-            except (GradvizError, OSError) as problem:
+            except GradvizError as problem:
                 self.problems.append(f"{file} is not saved: {problem}")
 
     def _stop(self, error: BaseException | None) -> None:
@@ -81,8 +82,7 @@ class ProgramRecording:
 
 def _save(recording: Recording, kind: str, file: str) -> None:
     if kind == "json":
-        with open(file, "w", encoding="utf-8") as stream:
-            stream.write(recording.to_json())
+        write_file(file, recording.to_json())
         return
     from gradviz.api import show
 

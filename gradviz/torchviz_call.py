@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gradviz.capture import naming
 from gradviz.capture.drawn_outputs import drawn_outputs
+from gradviz.model.errors import NamesError
 from gradviz.model.progress import working
 from gradviz.view.export.torchviz_dot import DotDrawing, torchviz_dot
 
@@ -49,7 +50,13 @@ def make_dot(
         >>> [line.strip() for line in drawing.body if "AccumulateGrad" in line or "->" in line]
         ['n0 -> t0', 'n1 -> n0', 'n2 -> n1', 't1 -> n2', 'n2 [label=AccumulateGrad]']
     """
-    names = None if params is None else dict(params)
+    try:
+        names = None if params is None else dict(params)
+    except (TypeError, ValueError):
+        raise NamesError(
+            f"params is a {type(params).__name__}, not names of tensors: "
+            "gradviz.make_dot(loss, params=dict(model.named_parameters()))"
+        ) from None
     with working("make_dot"):
         graph, outputs = drawn_outputs(var, names, naming.caller())
         return torchviz_dot(graph, outputs, show_attrs, show_saved, max_attr_chars)

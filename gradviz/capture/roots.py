@@ -10,7 +10,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
-from gradviz.model import NoGraphError, NotATensorError
+from gradviz.model import NoGraphError, NotATensorError, progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def _flat(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def _not_a_tensor(place: str, value: object) -> NotATensorError:
-    hint = "gradviz.snapshot(loss), where loss is the tensor your code computed"
+    call = f"gradviz.{progress.asked_for('snapshot')}(loss)"
+    hint = f"{call}, where loss is the tensor your code computed"
     return NotATensorError(f"{place} is {what_instead(value)}. Type: {hint}")
 
 

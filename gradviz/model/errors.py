@@ -43,6 +43,14 @@ class OptionError(GradvizError, TypeError):
     """An option does not exist, has a wrong value, or does not apply to the other arguments."""
 
 
+class FileError(GradvizError, OSError):
+    """A file cannot be written."""
+
+
+class DocumentError(GradvizError, ValueError):
+    """A text is no document that gradviz wrote, or it is damaged."""
+
+
 class RecordingError(GradvizError, RuntimeError):
     """A recording cannot be started here, or its code cannot be recorded."""
 

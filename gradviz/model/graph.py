@@ -485,7 +485,7 @@ class Graph(Displayed):
         """Read what :meth:`to_json` wrote.
 
         Raises:
-            ValueError: If the text is not JSON, not a gradviz graph of this format, or damaged;
+            DocumentError: If the text is not JSON, not a gradviz graph of this format, or damaged;
                 the message says where: ``nodes[3].saved[0].state: …``.
         """
         with working("from_json"):

@@ -75,7 +75,7 @@ class Work:
         display_of: Callable[[], ProgressDisplay | None] | None = None,
         is_alone: bool = True,
     ) -> None:
-        self._name, self._clock = name, clock
+        self.name, self._clock = name, clock
         self._display_of = display_of or (lambda: in_use().progress_display(is_alone))
         self._display: ProgressDisplay | None = None
         self._next = clock() + AFTER
@@ -93,7 +93,7 @@ class Work:
         if self._display is not None:
             count = f"{done:,} of {total:,}" if total else f"{done:,}"
             so_far = "" if total else " so far"
-            self._display.show(f"gradviz {self._name}: {count} {what}{so_far}")
+            self._display.show(f"gradviz {self.name}: {count} {what}{so_far}")
 
     def counted(
         self, things: Iterable[Thing], what: str, total: int = 0, stride: int = STRIDE
@@ -146,6 +146,16 @@ def working(name: str, work: Callable[[str], Work] = Work) -> Iterator[None]:
             end()
     finally:  # once more: a Ctrl-C may have come while it ended
         end()
+
+
+def asked_for(otherwise: str) -> str:
+    """What was asked for, by the name of the work that runs.
+
+    Args:
+        otherwise: The name where none runs.
+    """
+    work = _work.get()
+    return otherwise if work is None else work.name
 
 
 def is_running() -> bool:

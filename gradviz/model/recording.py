@@ -546,7 +546,7 @@ class Recording(Displayed):
         """Read what :meth:`to_json` wrote.
 
         Raises:
-            ValueError: If the text is not JSON, not a gradviz recording of this format, or
+            DocumentError: If the text is not JSON, not a gradviz recording of this format, or
                 damaged; the message says where: ``steps[3].events[0].node: …``.
         """
         from gradviz.model.serialization.recording import read

@@ -21,6 +21,7 @@ from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
+from gradviz.view.export.writing import write_file
 from gradviz.view.html.image import image_html
 from gradviz.view.text import clean, shorten
 from gradviz.view.widgets.base import GraphWidget
@@ -180,7 +181,7 @@ class Explorer(GraphWidget):
                 "values=False leaves out all numbers, but the page of explore() has those of its "
                 "inputs: save it as .svg, .png, .dot, .mmd or .json"
             )
-        Path(path).write_text(self._page(), encoding="utf-8")
+        write_file(path, self._page())
 
     def _page(self) -> str:
         traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}

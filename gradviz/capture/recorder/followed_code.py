@@ -69,7 +69,8 @@ class FollowedCode:
 
 
 def _listed(given: Any) -> Iterable[Any]:
-    is_one = isinstance(given, (str, bytes, torch.nn.Module)) or not isinstance(given, Iterable)
+    alone = (str, bytes, torch.nn.Module, torch.Tensor)
+    is_one = isinstance(given, alone) or not isinstance(given, Iterable)
     return (given,) if is_one else given
 
 

@@ -50,6 +50,9 @@ class Recorder:
         label: str = "",
         budget: int = BUDGET,
     ) -> None:
+        for name, flag in (("values", values), ("anomaly", anomaly)):
+            if type(flag) is not bool:
+                raise OptionError(f"{name}={flag!r} must be True or False: {name}=True")
         followed = FollowedCode(into, only)
         self._options = RunOptions(followed, values, anomaly, label, _checked(budget))
         self._signals = DeferredSignals()

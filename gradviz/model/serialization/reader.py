@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from gradviz.model import progress
+from gradviz.model.errors import DocumentError
 from gradviz.model.serialization.formats import Format, refusal
 
 Read: TypeAlias = Callable[[Any], Any]
@@ -27,7 +28,7 @@ _LONGEST: Final = 60
 """Characters of a wrong value in an error."""
 
 
-class DamagedError(ValueError):
+class DamagedError(DocumentError):
     """A document holds at one place what the format does not allow there.
 
     Args:
@@ -73,21 +74,26 @@ def parse(text: str, form: Format) -> dict[str, Any]:
         form: What its ``"format"`` must be.
 
     Raises:
-        ValueError: If the text is not JSON, or a document of another format.
+        DocumentError: If the text is not JSON, or a document of another format.
     """
+    if not isinstance(text, str):
+        raise DocumentError(
+            f"this is a {type(text).__name__}, and not the text that {form.writer} writes. "
+            'Of a file: from_json(Path("graph.json").read_text())'
+        )
     try:
         document = _split(text) or json.loads(text)
     except RecursionError:
-        raise ValueError(
+        raise DocumentError(
             f"this is no JSON that {form.writer} wrote: it is nested too deeply to be read"
         ) from None
     except ValueError as error:  # also for a number of more than 4300 digits
-        raise ValueError(
+        raise DocumentError(
             f"this is not JSON: {error}. The text may be cut off; {form.writer} writes a whole one"
         ) from None
     if not isinstance(document, dict) or document.get("format") != form.name:
         found = document.get("format") if isinstance(document, dict) else document
-        raise ValueError(
+        raise DocumentError(
             refusal(found, form)
             or f"this is not a {form.name!r} document; {form.writer} writes one. "
             f"Its format is {_shown(found)}"

@@ -105,7 +105,7 @@ def read(text: str) -> Recording:
     """The recording of a document.
 
     Raises:
-        ValueError: If the text is not JSON, not a document of this format, or holds what the
+        DocumentError: If the text is not JSON, not a document of this format, or holds what the
             format does not allow; the message has the place.
     """
     document = parse(text, RECORDING)

@@ -142,6 +142,11 @@ class Predict:
             "edges": edges,
             **forms,
         }
+        if not isinstance(question, str):
+            raise OptionError(
+                "@gradviz.predict needs its question: "
+                '@gradviz.predict("What is `a.grad`?", typed="a.grad")'
+            )
         if _ID.fullmatch(question) and not any(value is not None for value in given.values()):
             return self._of_course(question)
         if (about or see) and not test:

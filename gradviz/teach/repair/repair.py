@@ -106,6 +106,14 @@ def repair(
         "why": why,
         "player_hide": player_hide,
     }
+    if not isinstance(exercise, str):
+        raise OptionError(
+            "@gradviz.repair needs the name of an exercise, or goal= and check=: "
+            '@gradviz.repair("add-in-place")'
+        )
+    for name, function in (("solution", solution), ("check", check)):
+        if function is not None and not callable(function):
+            raise OptionError(f"{name}={function!r} must be a function: {name}=my_{name}")
     if exercise:
         if solution is not None or wrong is not None or any(own.values()):
             raise OptionError(

@@ -15,6 +15,7 @@ from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
 from gradviz.view.export.mermaid import to_mermaid
 from gradviz.view.export.page import to_page
+from gradviz.view.export.writing import write_file
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.layout_program import run_dot
@@ -67,7 +68,7 @@ def save(
             f"cannot save as {os.fspath(path)!r}: a picture can be saved as {', '.join(WRITERS)}"
         )
     known = graph if isinstance(graph, Graph) else graph.graph
-    Path(path).write_bytes(write(known, options, folding))
+    write_file(path, write(known, options, folding))
 
 
 def refuse_animation(

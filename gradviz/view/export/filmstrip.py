@@ -16,6 +16,7 @@ from gradviz.view.animation.still import Still, still
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.export.animated import camera
 from gradviz.view.export.animated.fading import fades
+from gradviz.view.export.writing import write_file
 from gradviz.view.graph.layout import Point
 from gradviz.view.style import FONT, SIZES
 from gradviz.view.text import EM, px, shorten
@@ -139,7 +140,7 @@ class Filmstrip:
                 f"cannot save as {os.fspath(path)!r}: "
                 f"a filmstrip can be saved as {', '.join(writers)}"
             )
-        Path(path).write_bytes(writers[ending]())
+        write_file(path, writers[ending]())
 
     def __str__(self) -> str:
         return "\n".join(f"{frame.number:>3}  {frame.caption}" for frame in self._frames)

@@ -210,7 +210,14 @@ class GraphWidget(anywidget.AnyWidget):
         """The page that ``save`` writes; ``""`` if there is none."""
         return ""
 
+    def as_mimebundle(self) -> Any:
+        """What a notebook displays, by MIME type, and its metadata."""
+        return self._repr_mimebundle_()
+
     def _repr_html_(self) -> str | None:
+        return self.as_html()
+
+    def as_html(self) -> str | None:
         """The page in a frame, for hosts that know no widgets, such as documentation; where it is
         larger than ``PAGE_MOST`` bytes what readers without a kernel get. Notebooks take the
         bundle."""

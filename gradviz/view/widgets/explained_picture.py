@@ -17,6 +17,7 @@ from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
 from gradviz.view.export.files import refuse_animation, svg_to_png
 from gradviz.view.export.page import page_of
+from gradviz.view.export.writing import write_file
 from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_picture
@@ -87,7 +88,7 @@ class ExplainedPicture(Picture):
         if write is None or not values:
             super().save(path, values=values)
         else:
-            Path(path).write_bytes(write())
+            write_file(path, write())
 
     def _without_values(self) -> ExplainedPicture:
         explanation = explanation_without_values(self._explanation)

@@ -31,6 +31,7 @@ from gradviz.view.export.animated.image import apng, gif
 from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import first_line, page_of
+from gradviz.view.export.writing import write_file
 from gradviz.view.formatting import plural
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -168,7 +169,7 @@ class Player(GraphWidget):
             return
         ending = Path(path).suffix.lower()
         if ending in ANIMATED and (animated or ending != ".svg"):
-            Path(path).write_bytes(self.animation_file(ending, stops, seconds))
+            write_file(path, self.animation_file(ending, stops, seconds))
             return
         if animated or stops is not None or seconds is not None:
             raise OptionError(
@@ -188,7 +189,7 @@ class Player(GraphWidget):
                 f"cannot save as {os.fspath(path)!r}: "
                 f"a recording can be saved as {', '.join(endings)}"
             )
-        Path(path).write_bytes(writers[ending]())
+        write_file(path, writers[ending]())
 
     def _without_values(self) -> Player:
         """The same player without numbers of tensors."""

@@ -13,6 +13,7 @@ from gradviz.view.documents.graph import FORMAT, compress
 from gradviz.view.documents.question import question_document
 from gradviz.view.documents.score import score_document
 from gradviz.view.export.page import page_of
+from gradviz.view.export.writing import write_file
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.html.image import image_html
 from gradviz.view.html.question import question_html
@@ -58,7 +59,7 @@ class QuestionWidget(GraphWidget):
             raise OptionError(
                 f"cannot save as {os.fspath(path)!r}: a question is saved as a page, question.html"
             )
-        Path(path).write_text(self._page(), encoding="utf-8")
+        write_file(path, self._page())
 
     def _page(self) -> str:
         still = question_html(self.question)

@@ -23,6 +23,7 @@ from gradviz.view.documents.report_json import report_json, table_csv
 from gradviz.view.export.files import refuse_animation
 from gradviz.view.export.page import page_of
 from gradviz.view.export.report_png import report_png
+from gradviz.view.export.writing import write_file
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -182,7 +183,7 @@ class ReportWidget(FoldedWidget):
             raise OptionError(
                 f"cannot save as {os.fspath(path)!r}: a report can be saved as {', '.join(writers)}"
             )
-        Path(path).write_bytes(writers[ending]())
+        write_file(path, writers[ending]())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of every widget; ``text/html`` has sentences and tables too."""
