@@ -45,7 +45,7 @@ help:  ## list the targets
 # ---------------------------------------------------------------- environment
 
 .PHONY: env
-env: .venv/.installed  ## make the environment .venv
+env: .venv/.tests  ## make the environment .venv, with what the tests need
 
 .venv/.created:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 to 3.14 found. Name one: make lab PYTHON=/path/to/python3.11"; exit 1; }
@@ -55,18 +55,27 @@ env: .venv/.installed  ## make the environment .venv
 
 # torch goes first and alone, and a torch that is already there stays, whatever its version.
 .venv/constraints.txt: .venv/.created constraints.txt
-	$(BIN)/python -c 'import torch' 2>/dev/null || $(RUN) pip install -c constraints.txt torch
+	@$(BIN)/python -c 'import torch' 2>/dev/null || \
+	  { echo "Installing PyTorch into .venv: with pip's default on Linux this is some gigabytes."; \
+	    $(RUN) pip install -c constraints.txt torch; }
 	grep -v '^torch==' constraints.txt > $@
 	$(RUN) pip freeze | grep '^torch==' >> $@
 
+# What a learner needs; the tests need more.
 .venv/.installed: .venv/constraints.txt pyproject.toml hatch_build.py
-	$(RUN) pip install -q -c .venv/constraints.txt -e '.[lab,tests]'
+	@echo "Installing gradviz and JupyterLab into .venv: a minute or two."
+	$(RUN) pip install -q -c .venv/constraints.txt -e '.[lab]'
+	@touch $@
+
+.venv/.tests: .venv/.installed
+	@echo "Installing what the tests need into .venv: a minute."
+	$(RUN) pip install -q -c .venv/constraints.txt -e '.[tests]'
 	@touch $@
 
 # ------------------------------------------------------------------- learners
 
 .PHONY: lab
-lab: env  ## open JupyterLab on the lessons
+lab: .venv/.installed  ## open JupyterLab on the lessons
 	$(BIN)/gradviz lab $(if $(LAB_ARGS),-- $(LAB_ARGS))
 
 # --------------------------------------------------------------------- checks
@@ -110,7 +119,7 @@ gallery: .venv-models/.installed  ## draw docs/gallery.md and its pictures again
 	.venv-models/bin/python -m tests.models --write
 
 # It also sees the packages of .venv, so that torch is there once; nothing goes into .venv.
-.venv-models/.installed: .venv/.installed
+.venv-models/.installed: .venv/.tests
 	$(RUN) venv --without-pip --clear .venv-models
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	  > "$$(echo .venv-models/lib/python*/site-packages)/packages_of_venv.pth"
@@ -150,7 +159,7 @@ else
 endif
 
 # Other tools are in an environment of their own, which sees .venv: they bring packages of their own.
-.venv-bench/.installed: .venv/.installed pyproject.toml
+.venv-bench/.installed: .venv/.tests pyproject.toml
 	$(RUN) venv .venv-bench
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
 	  "$$(.venv-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/gradviz-env.pth"
