@@ -189,7 +189,7 @@ def publish(
         kernel: The name of an installed kernel; if empty this Python.
 
     Returns:
-        Exit status: 0 if all were written, 1 if one was not.
+        Exit status: 0 if all were written, 1 if one was not, 2 if one could not be read or run.
 
     Raises:
         CommandError: If a package that it needs is missing, or no file can be written.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from gradviz.notebook_check.results import Difference
 from gradviz.notebook_check.rules import WIDGET
@@ -43,8 +43,12 @@ def differences_of_widgets(
     """
     nothing: dict[str, Any] = {}
     pairs = zip_longest(_gradvizs(stored), _gradvizs(fresh), fillvalue=nothing)
+    has_documents = any(_is_document(one.get("wire")) for one in states.values())
     for number, (old, new) in enumerate(pairs, 1):
         document = _document(old, states)
+        if has_documents and MIME in old and _id(old) not in states:
+            yield Difference(KIND, _id(old), None, number, "it leads to no widget that is stored")
+            continue
         wanted = old.get(MIME) or new.get(MIME)
         if document is None or wanted is None:
             continue
@@ -65,15 +69,22 @@ def _gradvizs(outputs: Iterable[Any]) -> list[Any]:
 def _document(data: Any, states: States) -> dict[str, Any] | None:
     """What the widget of an output shows; ``None`` where it is no widget of gradviz, or its state
     is not known."""
-    view = data.get(WIDGET)
-    state = states.get(view.get("model_id", ""), {}) if isinstance(view, dict) else {}
-    wire = state.get("wire")
-    if not isinstance(wire, dict) or "format" not in wire:
+    wire = states.get(_id(data), {}).get("wire")
+    if not _is_document(wire):
         return None
     try:
         return expand(wire)
     except Exception:  # base64, zlib, JSON: each has its own
         return _DAMAGED
+
+
+def _is_document(wire: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(wire, dict) and "format" in wire
+
+
+def _id(data: Any) -> str:
+    view = data.get(WIDGET)
+    return str(view.get("model_id", "")) if isinstance(view, dict) else ""
 
 
 def _text(document: Mapping[str, Any], parts: Iterable[str]) -> str | None:

@@ -13,7 +13,7 @@ from gradviz.notebook_check.command import Progress
 from gradviz.notebook_check.stored_widgets import States
 from gradviz.publish.documents import Kind, page_html, slides_html
 from gradviz.publish.slide_types import slide_types, slides, stated
-from gradviz.publish.source import PublishError, Settings, notebook_of
+from gradviz.publish.source import PublishError, Settings, UnreadableError, notebook_of
 from gradviz.view.formatting import plural
 from gradviz.view.text import shorten
 
@@ -51,7 +51,7 @@ def publish(
             given.
 
     Returns:
-        0 if all were written, 1 if one could not be.
+        0 if all were written, 1 if one was not, 2 if one could not be read or run.
 
     Raises:
         PublishError: If two notebooks would be the same file, or the folder cannot be written to.
@@ -70,7 +70,7 @@ def publish(
         except PublishError as error:
             line.clear()
             out.write(f"FAILED  {path}\n  not written: {error}\n")
-            status = 1
+            status = max(status, 2 if isinstance(error, UnreadableError) else 1)
             continue
         target.write_text(html, "utf-8", "backslashreplace", newline="\n")
         out.write(f"{target}{_extent(notebook, kind)}\n")

@@ -23,6 +23,10 @@ class PublishError(Exception):
     """A notebook cannot be published; the message gives the reason and what to type."""
 
 
+class UnreadableError(PublishError):
+    """There is no such notebook, or it cannot be run here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Where the outputs come from.
@@ -53,12 +57,13 @@ def notebook_of(
         begins: Called before each cell is run, with the cell and how many there are.
 
     Raises:
-        PublishError: If there is no such notebook, a cell raises, or it has no outputs.
+        UnreadableError: If there is no such notebook, or it cannot be run here.
+        PublishError: If a cell raises, or it has no outputs.
 
     Examples:
         >>> notebook_of(Path("no-such-file.ipynb"))
         Traceback (most recent call last):
-        gradviz.publish.source.PublishError: the file no-such-file.ipynb does not exist
+        gradviz.publish.source.UnreadableError: the file no-such-file.ipynb does not exist
     """
     try:
         notebook = read(path)
@@ -67,7 +72,7 @@ def notebook_of(
         check_language(path, notebook, settings.kernel)
         return notebook, _run(path, notebook, settings, begins)
     except CheckError as error:
-        raise PublishError(str(error)) from None
+        raise UnreadableError(str(error)) from None
 
 
 def _stored(path: Path, notebook: Any) -> States:

@@ -40,6 +40,7 @@ def test_outputs_of_cuda_and_cpu_are_compared_as_equal(subtests: pytest.Subtests
 
 def test_addresses_and_process_paths_are_ignored() -> None:
     assert sanitized("<object at 0x7f00deadbeef>") == sanitized("<object at 0x55aa00112233>")
+    assert sanitized("0xdeadbeef") == "0xdeadbeef"  # a number
     first, second = (f"/tmp/ipykernel_{n}/{n}.py:3: UserWarning" for n in (17, 4242))
     assert sanitized(first) == sanitized(second)
 

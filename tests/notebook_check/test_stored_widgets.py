@@ -147,3 +147,12 @@ def test_an_output_of_before_digests_is_compared_with_the_fresh_one(
     assert (missing.kind, missing.note) == (MIME, "no digest of it is stored")
     states = states_in(notebook(m1=documents["other player"]))
     assert [one.kind for one in found([old], states, [fresh])] == [KIND]
+
+
+def test_an_output_whose_widget_is_not_stored_differs(documents: dict[str, Document]) -> None:
+    one = documents["player"]
+    states = states_in(notebook(m1=one))
+    (difference,) = found([output(one, "m7")], states, [output(one, "m1")])
+    assert (difference.kind, difference.number) == (KIND, 1)
+    assert "leads to no widget" in difference.note
+    assert found([output(one, "m7")], {}, [output(one, "m1")]) == []  # none are stored

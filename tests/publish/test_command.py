@@ -65,7 +65,7 @@ def test_a_cell_that_raises_is_named_with_what_to_type(
 def test_a_missing_file_is_said_and_the_others_are_written(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["page", "--stored", str(tmp_path / "gone.ipynb"), str(saved)]) == 1
+    assert cli.main(["page", "--stored", str(tmp_path / "gone.ipynb"), str(saved)]) == 2
     assert "not written: the file" in capsys.readouterr().out
     assert saved.with_suffix(".html").exists()
 
