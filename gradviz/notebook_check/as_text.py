@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from gradviz.notebook_check.difference_lines import diff_lines
@@ -104,6 +105,13 @@ def notebook_lines(
     if kinds:
         words = ", ".join(map(kind_in_words, kinds))
         yield f"  in cells that are equal, were not compared: {words}"
+    counts_stored = [cell.name.count for cell in result.cells if cell.name.count is not None]
+    for before, after in pairwise(counts_stored):
+        if after > before + 1:
+            yield (
+                f"  the numbers of cells jump from [{before}] to [{after}]: a cell between them "
+                "was deleted, or one was run again"
+            )
 
 
 def cell_words(name: CellName) -> str:

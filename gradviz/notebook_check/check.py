@@ -20,6 +20,7 @@ from gradviz.notebook_check.results import (
 )
 from gradviz.notebook_check.rules import options_of, written_as
 from gradviz.notebook_check.run import THIS_PYTHON, CellStoppedError, RunningNotebook, running
+from gradviz.notebook_check.stored_tracebacks import differences_of_tracebacks
 from gradviz.notebook_check.stored_widgets import differences_of_widgets, states_in
 from gradviz.notebook_check.words import kind_in_words
 
@@ -161,6 +162,7 @@ class _Cell:
         found += differences_of_widgets(
             self.stored.outputs, states, self.fresh.outputs, notebook.states
         )
+        found += differences_of_tracebacks(self.stored)
         left_out = dict.fromkeys(kind for one in outputs for kind in left_out_of(one))
         reason = "" if found else self._nothing_to_compare(list(left_out))
         verdict: Verdict = "different" if found else "not compared" if reason else "equal"

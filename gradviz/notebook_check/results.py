@@ -42,7 +42,7 @@ class Difference:
     """One output that is not what is stored.
 
     Attributes:
-        kind: A mime type, ``"stdout"``, ``"stderr"``, ``"ename"``, ``"evalue"`` or
+        kind: A mime type, ``"stdout"``, ``"stderr"``, ``"ename"``, ``"evalue"``, ``"traceback"`` or
             ``"stored widget"``.
         stored: The stored text after the rules for what may differ; ``None`` if there is none.
         fresh: The text of now; ``None`` if there is none.

@@ -56,6 +56,8 @@ def test_a_difference_is_said_with_number_id_first_line_and_diff() -> None:
         "  not compared:",
         "    [ ] later · x = 1: no reason",
         "  in cells that are equal, were not compared: image/png",
+        "  the numbers of cells jump from [1] to [5]: a cell between them was deleted, or one was "
+        "run again",
     ]
 
 
