@@ -96,7 +96,7 @@ def test_snapshots_of_a_sample_of_operators_say_what_torch_says() -> None:
     reports = [report for report in reports if "name" in report]
     assert [problem for r in reports for problem in r["problems"]] == []
     assert {r["name"] for r in reports} >= set(ALWAYS)
-    assert len(reports) > 2 * len(ALWAYS)
+    assert len(reports) > len(ALWAYS) + 10
     assert sum(r["graphs"] for r in reports) > 5 * len(reports)
 
 

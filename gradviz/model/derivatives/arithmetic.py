@@ -259,6 +259,17 @@ def _triangle(keeps: Callable[[int, int], bool]) -> Callable[[Numbers, int], Num
     return run
 
 
+def _unless_equal(compare: Callable[[float, float], bool]) -> Callable[[float, float], bool]:
+    """At the limit torch until 2.13 passes the gradient on, and from 2.14 on it does not."""
+
+    def run(one: float, limit: float) -> bool:
+        if one == limit:
+            raise NotComputedError
+        return compare(one, limit)
+
+    return run
+
+
 _EACH: Final[dict[str, Callable[..., float]]] = {
     "neg": operator.neg,
     "add": operator.add,
@@ -269,6 +280,8 @@ _EACH: Final[dict[str, Callable[..., float]]] = {
     "maximum": max,
     "greater": operator.gt,
     "less": operator.lt,
+    "over limit": _unless_equal(operator.gt),
+    "under limit": _unless_equal(operator.lt),
     "at least": operator.ge,
     "at most": operator.le,
     "equal": operator.eq,

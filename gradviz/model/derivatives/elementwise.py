@@ -51,8 +51,8 @@ def _of_power_of_zero(base: float) -> Expression:
 
 
 def _clamp(case: Case) -> Expression:
-    inside = [SELF.at_least(named("min"))] if case.has("min") else []
-    inside += [SELF.at_most(named("max"))] if case.has("max") else []
+    inside = [SELF.over_limit(named("min"))] if case.has("min") else []
+    inside += [SELF.under_limit(named("max"))] if case.has("max") else []
     if not inside:
         return GRAD
     return where(inside[0] if len(inside) == 1 else inside[0] & inside[1], GRAD, 0)
@@ -185,8 +185,8 @@ ELEMENTWISE: Rules = {
         "self": where(SELF.above(3), GRAD, where(SELF.above(-3), GRAD * (SELF / 3 + 0.5), 0))
     },
     "Clamp": {"self": _clamp},
-    "ClampMin": {"self": where(SELF.at_least(named("min")), GRAD, 0)},
-    "ClampMax": {"self": where(SELF.at_most(named("max")), GRAD, 0)},
+    "ClampMin": {"self": where(SELF.over_limit(named("min")), GRAD, 0)},
+    "ClampMax": {"self": where(SELF.under_limit(named("max")), GRAD, 0)},
     "Abs": {"self": GRAD * function("sign", SELF)},
     "Sign": _FLAT,
     "Floor": _FLAT,

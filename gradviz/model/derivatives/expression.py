@@ -18,7 +18,9 @@ Arithmetic: TypeAlias = Literal[
     "neg", "add", "sub", "mul", "div", "pow", "maximum", "function", "where"
 ]
 """Number by number, with broadcasting."""
-Comparison: TypeAlias = Literal["greater", "less", "at least", "at most", "equal", "and", "not"]
+Comparison: TypeAlias = Literal[
+    "greater", "less", "over limit", "under limit", "at least", "at most", "equal", "and", "not"
+]
 Product: TypeAlias = Literal["matmul", "transposed", "outer"]
 Reduction: TypeAlias = Literal[
     "sum", "mean", "count", "product of others", "sum onward", "to input", "summed to"
@@ -105,6 +107,14 @@ class Expression:
     def at_least(self, other: Operand) -> Expression:
         """Where it is not less."""
         return Expression("at least", (self, expression(other)))
+
+    def over_limit(self, limit: Operand) -> Expression:
+        """Where it is greater; what holds at the limit itself differs between releases of torch."""
+        return Expression("over limit", (self, expression(limit)))
+
+    def under_limit(self, limit: Operand) -> Expression:
+        """Where it is less; what holds at the limit itself differs between releases of torch."""
+        return Expression("under limit", (self, expression(limit)))
 
     def at_most(self, other: Operand) -> Expression:
         """Where it is not greater."""

@@ -19,13 +19,17 @@ _INFIX: Final = {
     "matmul": ("@", PRODUCT),
     "greater": (">", COMPARISON),
     "less": ("<", COMPARISON),
+    "over limit": (">", COMPARISON),
+    "under limit": ("<", COMPARISON),
     "at least": ("≥", COMPARISON),
     "at most": ("≤", COMPARISON),
     "equal": ("=", COMPARISON),
 }
 _CALLED: Final = {"maximum": "max", "outer": "outer"}
 _REDUCED: Final = {"sum": "sum", "mean": "mean", "count": "count"}
-_MIRRORED: Final = {"greater": "<", "at least": "≤"}
+_MIRRORED: Final = {"greater": "<", "at least": "≤", "over limit": "<"}
+_BELOW: Final = ("less", "at most", "under limit")
+_LIMITS: Final = ("over limit", "under limit")
 _RAISED: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 Written = tuple[str, int]
@@ -165,14 +169,17 @@ class _Writer:
     def _where(self, part: Expression) -> Written:
         condition, yes, no = part.operands
         told = self._at(condition, BOTH)
-        return f"{self._at(yes, SUM)} where {told}, else {self._at(no, CHOICE)}", CHOICE
+        text = f"{self._at(yes, SUM)} where {told}, else {self._at(no, CHOICE)}"
+        parts = (condition, *condition.operands)
+        is_limited = any(one.operator in _LIMITS for one in parts)
+        return f"{text} (at a limit by torch's release)" if is_limited else text, CHOICE
 
     def _not(self, part: Expression) -> Written:
         return f"not {self._at(part.operands[0], ATOM)}", COMPARISON
 
     def _and(self, part: Expression) -> Written:
         left, right = part.operands
-        is_range = left.operator in _MIRRORED and right.operator in ("less", "at most")
+        is_range = left.operator in _MIRRORED and right.operator in _BELOW
         if is_range and left.operands[0] == right.operands[0]:
             low = f"{self._at(left.operands[1], SUM)} {_MIRRORED[left.operator]}"
             return f"{low} {self.write(right)[0]}", COMPARISON

@@ -32,8 +32,8 @@ COMMANDS: Final = (
     SeededFault(
         room="publish",
         file="gradviz/publish/command.py",
-        old="            status = 1\n            continue\n",
-        new="            continue\n",
+        old="            status = max(status, 2 if isinstance(error, UnreadableError) else 1)\n",
+        new="",
         shows="gradviz page ends with 0 although a notebook was not written",
         where=("tests/publish/test_command.py",),
     ),

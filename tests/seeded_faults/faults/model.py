@@ -56,9 +56,9 @@ MODEL: Final = (
     SeededFault(
         room="model",
         file="gradviz/model/derivatives/elementwise.py",
-        old='where(SELF.at_least(named("min")), GRAD, 0)',
+        old='where(SELF.over_limit(named("min")), GRAD, 0)',
         new='where(SELF.above(named("min")), GRAD, 0)',
-        shows="the formula of clamp(min=…) gives no gradient where a value is the minimum",
+        shows="the formula of clamp(min=…) says what holds where a value is the minimum",
         where=(
             "tests/truth/test_gradients.py",
             "tests/capture/test_derivatives.py",
