@@ -18,7 +18,7 @@ from tests.accelerator.build import build
 from tests.accelerator.limits import LIMITS, reason_why_not
 
 ROOT: Final = Path(__file__).parents[2]
-PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-rs", "--dist", "loadfile")
+PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-rfEs", "--dist", "loadfile")
 PLUGIN: Final = ("-p", "tests.accelerator.plugin")
 LESSONS: Final = ("--nbval", "--nbval-current-env", "--nbval-cell-timeout", "120")
 SANITIZED: Final = ("--nbval-sanitize-with", "gradviz/sanitize.cfg")
