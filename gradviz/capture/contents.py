@@ -12,6 +12,7 @@ is large, and no tensor of the user's has its name there.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import sys
 import types
@@ -100,6 +101,11 @@ def may_change(value: Any) -> bool:
 def is_module(value: object) -> bool:
     """Whether a value is a module, without asking it."""
     return issubclass(type(value), torch.nn.Module)
+
+
+def may_run(module: torch.nn.Module) -> bool:
+    """Whether a module has a ``forward``, of its class or its own."""
+    return inspect.getattr_static(module, "forward") is not torch.nn.Module.forward
 
 
 def width_of(value: Any) -> int:

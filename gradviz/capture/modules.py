@@ -51,8 +51,14 @@ def module_infos(modules: Iterable[NamedParts], ids: Mapping[int, str]) -> tuple
             )
             own = (*part.parameters, *part.buffers) if part.parameters or part.buffers else ()
             has_own = any(tensor is not None for _, tensor in own)
-            kind = type(part.module).__name__
-            rows.append((ModuleInfo(path, kind, (*parameters, *buffers), buffers), has_own))
+            info = ModuleInfo(
+                path,
+                type(part.module).__name__,
+                (*parameters, *buffers),
+                buffers,
+                is_container=not contents.may_run(part.module),
+            )
+            rows.append((info, has_own))
         found += _with_tensors(rows)
     return tuple(found)
 
