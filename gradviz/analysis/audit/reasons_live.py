@@ -35,7 +35,6 @@ class LiveReasons:
     def __init__(self, facts: AuditInput, nodes: Sequence[Node]) -> None:
         self._facts = facts
         self._graph = facts.graph
-        self._functions = dict(facts.functions)
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._saved: dict[str, list[_Slot]] = {}
         for node in nodes:
@@ -113,7 +112,7 @@ class LiveReasons:
         if row is None or row.storage is None or self._sharing[row.storage] > 1:
             return None
         for key, at, slot in self._saved.get(row.storage, ()):
-            if key in self._functions:
+            if key in self._facts.functions:
                 continue  # a custom Function may save tensors that are not its inputs
             node = f"{self._graph[key].name} ({key})"
             mark = (f"{key}.saved.{at}",)
