@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -35,12 +35,8 @@ class BufferSyncs(Observer):
         self._values = values
         self._writer = writer
         self._graph_reading = graph_reading
-        self._code = autograd.code_of_buffer_sync()
+        self.codes = (autograd.code_of_buffer_sync(),)
         self._before: dict[int, tuple[torch.Tensor, int | None, int | None]] = {}
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function takes buffers over."""
-        return code is self._code
 
     def entered(self, frame: FrameType) -> None:
         """Note how the buffers are before."""
