@@ -12,19 +12,9 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.events import Note
-from tests.programs import SavesNothing, apply
+from tests.programs import GivesNone, SavesNothing, apply
 
 # Each program cuts ``fc`` off from the loss, and says in a comment which line does it.
-
-
-class GivesNone(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return None
 
 
 def net() -> Any:
