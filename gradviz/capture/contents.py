@@ -353,12 +353,8 @@ def attribute(module: torch.nn.Module, name: str) -> Any:
     return dict.get(_dictionary(module, _type_of(module)), name)
 
 
-def own_tensors(module: torch.nn.Module) -> list[tuple[str, Any]]:
-    """Parameters, then buffers, of a module and the modules in it, by their paths."""
-    return _own_tensors(parts_of(module))
-
-
-def _own_tensors(parts: list[Part]) -> list[tuple[str, Any]]:
+def own_tensors(parts: list[Part]) -> list[tuple[str, Any]]:
+    """Parameters, then buffers, of the parts of a module, by their paths."""
     found = [(p.path + key, tensor) for p in parts for key, tensor in p.parameters]
     found += [(p.path + key, tensor) for p in parts for key, tensor in p.buffers]
     return [(path, tensor) for path, tensor in found if tensor is not None]
@@ -366,7 +362,7 @@ def _own_tensors(parts: list[Part]) -> list[tuple[str, Any]]:
 
 def _of_module(module: torch.nn.Module) -> list[Contents]:
     parts = parts_of(module)
-    own = _own_tensors(parts)
+    own = own_tensors(parts)
     others = [(p.path + key, item) for p in parts for key, item in attributes_of(p.module)]
     return [
         Contents([path for path, _ in own], [tensor for _, tensor in own], is_of_module=True),

@@ -15,6 +15,7 @@ from gradviz.capture.audit.hooks import may_give_gradients
 from gradviz.capture.audit.neighbours import Neighbours, look_around
 from gradviz.capture.audit.optimizer import (
     checked,
+    groups_of,
     members,
     moves_without_gradient,
     optimizer_facts,
@@ -191,7 +192,8 @@ class _AuditReader:
     def _parameters(self) -> Iterator[ParameterFacts]:
         groups: dict[int, int] = {}
         if self._optimizer is not None:
-            groups = {id(tensor): number for number, _, tensor in members(self._optimizer)}
+            own = [(paths[0], tensor) for tensor, paths in self._paths.values()]
+            groups = groups_of(self._optimizer, own)
         for key, (tensor, _) in self._paths.items():
             known = self._known[key]
             names = tuple(self._names_of.get(key, ()))

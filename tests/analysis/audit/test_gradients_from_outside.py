@@ -108,3 +108,20 @@ def test_what_a_recording_shows_of_a_cut_is_said_beside_the_hook() -> None:
     assert row.why.startswith("detach() in line")
     assert row.why.endswith("may give it a gradient")
     assert row.at is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_optimizer_has_the_parameters_that_fully_shard_has_in_its_hands(mesh: Any) -> None:
+    model: Any = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+    fully_shard(model[0], mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss = model(X).sum()
+    report = gradviz.audit(loss, model, optimizer)
+    assert [row.updated for row in report.findings] == [None, None, True, True]
+    assert "rebound" not in str(report)
+    loss.backward()
+    before = [p.full_tensor().clone() for p in model.parameters()]
+    optimizer.step()
+    after = [p.full_tensor() for p in model.parameters()]
+    assert [not one.equal(other) for one, other in zip(before, after, strict=True)] == [True] * 4

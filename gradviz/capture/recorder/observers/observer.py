@@ -85,9 +85,7 @@ class Observers(Observer):
 
     def __init__(self) -> None:
         self._all: tuple[Observer, ...] = ()
-        self._may_be_quiet: tuple[Observer, ...] = ()
-        self._before: tuple[Observer, ...] = ()
-        self._after: tuple[Observer, ...] = ()
+        self.add()
 
     def add(self, *observers: Observer) -> None:
         """Call these too from now on, after the ones added earlier."""
