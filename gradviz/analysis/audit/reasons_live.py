@@ -34,6 +34,7 @@ class LiveReasons:
 
     def __init__(self, facts: AuditInput, nodes: Sequence[Node]) -> None:
         self._facts = facts
+        self._loss = facts.losses[0].name if len(facts.losses) == 1 else "the loss"
         self._graph = facts.graph
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._saved: dict[str, list[_Slot]] = {}
@@ -166,10 +167,6 @@ class LiveReasons:
                 f"{few} {verb} computed from it, but the graph of {self._loss} does not reach {few}"
             )
         yield from self._nameless(place)
-
-    @property
-    def _loss(self) -> str:
-        return self._facts.losses[0].name if len(self._facts.losses) == 1 else "the loss"
 
     def _nameless(self, place: int) -> Iterator[str]:
         parameter = self._facts.parameters[place]
