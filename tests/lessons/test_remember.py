@@ -6,7 +6,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pytest
 import torch
@@ -20,6 +20,7 @@ from tests.each import each
 from tests.lessons.lesson_budget import FIFTEEN_MINUTES
 from tests.programs import GivesNone, apply
 
+_Write: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 ATTACKS: Final[dict[str, Callable[[], object]]] = {}
 
 
@@ -398,7 +399,7 @@ def _() -> None:
     )
 
 
-def written(write: Callable[[Tensor, Tensor], Tensor], before: Callable[[Tensor], Tensor]) -> Any:
+def written(write: _Write, before: Callable[[Tensor], Tensor]) -> Any:
     """The gradient after a write into a result, or when torch raises."""
     a = leaf()
     try:
@@ -410,7 +411,35 @@ def written(write: Callable[[Tensor, Tensor], Tensor], before: Callable[[Tensor]
 
 @attack
 def _() -> None:
-    """A recorded write in place moves the arrow to a new node."""
+    """A recorded write in place moves the arrow to a new node, and raises at once where it cannot,
+    as at a leaf that requires grad; it raises in `backward()` when a node that runs had saved
+    that tensor before; else the gradient is right."""
+    makers: dict[str, Callable[[Tensor], Tensor]] = {
+        "itself": lambda a: a,
+        "product": lambda a: a * 2,
+        "result": lambda a: a.exp(),
+        "input": lambda a: a.sin(),
+        "view": lambda a: (a * 2)[:],
+        "view of the leaf": lambda a: a[:],
+        "one of several views": lambda a: (a * 2).unbind()[0],
+        "several": lambda a: a.exp() * a,
+    }
+    writes: tuple[tuple[_Write, _Write], ...] = (
+        (lambda h, a: h.mul_(3), lambda h, a: h * 3),
+        (lambda h, a: h.mul_(a.sum()), lambda h, a: h * a.sum()),
+        (lambda h, a: h.sqrt_(), lambda h, a: h.sqrt()),
+        (lambda h, a: h.mul_(2).exp_(), lambda h, a: (h * 2).exp()),
+    )
+    rights = 0
+    for (name, maker), (write, apart) in product(makers.items(), writes):
+        grad = written(write, maker)
+        is_refused = name in ("itself", "view of the leaf", "one of several views")
+        assert (str(grad) == "at once") is is_refused, name
+        assert name != "result" or grad == "later"
+        if isinstance(grad, Tensor):
+            rights += 1
+            assert torch.allclose(grad, written(apart, maker)), name
+    assert rights > 8
     a = leaf()
     h = a * 2
     view = h[0]
@@ -422,44 +451,6 @@ def _() -> None:
     plain = torch.zeros(2)
     plain[0] = a[0]
     assert plain.grad_fn is not None
-
-
-@attack
-def _() -> None:
-    """It raises in `backward()` when a node that runs had saved that tensor before the write, and
-    at once on a leaf that requires grad; where nothing raises, the gradient is right."""
-    makers: dict[str, Callable[[Tensor], Tensor]] = {
-        "itself": lambda a: a,
-        "product": lambda a: a * 2,
-        "result": lambda a: a.exp(),
-        "input": lambda a: a.sin(),
-        "view": lambda a: (a * 2)[:],
-        "view of the leaf": lambda a: a[:],
-        "one of several views": lambda a: (a * 2).unbind()[0],
-        "several": lambda a: a.exp() * a,
-    }
-    apart: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        "mul": lambda h, a: h * 3,
-        "mul by a": lambda h, a: h * a.sum(),
-        "sqrt": lambda h, a: h.sqrt(),
-        "twice": lambda h, a: (h * 2).exp(),
-    }
-    at_place: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        "mul": lambda h, a: h.mul_(3),
-        "mul by a": lambda h, a: h.mul_(a.sum()),
-        "sqrt": lambda h, a: h.sqrt_(),
-        "twice": lambda h, a: h.mul_(2).exp_(),
-    }
-    rights = 0
-    for maker, name in product(makers, at_place):
-        grad = written(at_place[name], makers[maker])
-        is_refused = maker in ("itself", "view of the leaf", "one of several views")
-        assert (str(grad) == "at once") is is_refused, (maker, name)
-        assert maker != "result" or grad == "later"
-        if isinstance(grad, Tensor):
-            rights += 1
-            assert torch.allclose(grad, written(apart[name], makers[maker])), (maker, name)
-    assert rights > 8
 
 
 @attack
