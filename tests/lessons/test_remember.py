@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import gradviz
+from gradviz.teach.predict.course import QUESTIONS
 from notebooks import build
 from tests.each import each
 from tests.lessons.lesson_budget import FIFTEEN_MINUTES
@@ -443,9 +445,9 @@ def _() -> None:
     a = leaf()
     h = a * 2
     view = h[0]
-    for write in (lambda: h.mul_(3), lambda: view.add_(1), lambda: h.__setitem__(1, a[0])):
+    for act in (lambda: h.mul_(3), lambda: view.add_(1), lambda: h.__setitem__(1, a[0])):
         old, old_view = h.grad_fn, view.grad_fn
-        write()
+        act()
         assert h.grad_fn is not old
         assert view.grad_fn is not old_view
     plain = torch.zeros(2)
@@ -567,3 +569,26 @@ def test_every_sentence_is_attacked_and_no_other() -> None:
 def test_no_program_breaks_a_sentence(sentence: str) -> None:
     torch.manual_seed(0)
     ATTACKS[sentence]()
+
+
+def test_the_home_task_of_lesson_2_counts_leaves_where_ways_meet_and_in_long_recurrences() -> None:
+    text = (build.SOURCE / "02-reading-the-graph.py").read_text("utf-8")
+    (code,) = re.findall(r"# Print `(.+?)`", text)
+    blocks, x = nn.ModuleList(nn.Linear(2, 2) for _ in range(12)), torch.ones(1, 2)
+    for block in blocks:
+        x = x + block(x)
+    assert eval(code, {"gradviz": gradviz, "loss": x.sum()}) == 24
+    for _ in range(400):
+        x = blocks[0](x).tanh()
+    assert eval(code, {"gradviz": gradviz, "loss": x.sum()}) == 24
+
+
+def test_what_lesson_12_writes_for_the_nan_gives_the_values_and_the_gradient_that_it_should() -> (
+    None
+):
+    question = json.loads((QUESTIONS / "12-hunting-in-real-code.json").read_text("utf-8"))
+    (code,) = re.findall(r"`(torch\.where\(.+?)`", question["nan-predict"]["why"])
+    w = leaf(0.0, 4.0)
+    y = eval(code, {"torch": torch, "w": w})
+    (grad,) = torch.autograd.grad(y.sum(), w)
+    assert (y.tolist(), grad.tolist()) == ([0, 2], [0, 0.25])
