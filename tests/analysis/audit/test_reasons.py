@@ -12,6 +12,7 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.events import Note
+from tests.each import each
 from tests.programs import GivesNone, SavesNothing, apply
 
 # Each program cuts ``fc`` off from the loss, and says in a comment which line does it.
@@ -205,7 +206,7 @@ def rows_of(report: Any) -> list[ParameterAudit]:
 
 
 @pytest.mark.filterwarnings("ignore")  # torch.tensor(tensor) warns
-@pytest.mark.parametrize("cut", CUTS, ids=str)
+@each("cut", CUTS)
 def test_what_is_known_of_a_cut_is_said_with_a_recording_and_without(cut: Cut) -> None:
     model, keep = net(), {"X": X}
     with gradviz.record(into=cut.run) as recording:
