@@ -382,6 +382,16 @@ class SavesNothing(torch.autograd.Function):
         return grads[0] * 2
 
 
+class GivesNone(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None
+
+
 class SavesOutput(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ is large, and no tensor of the user's has its name there.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import sys
 import types
@@ -100,6 +101,11 @@ def may_change(value: Any) -> bool:
 def is_module(value: object) -> bool:
     """Whether a value is a module, without asking it."""
     return issubclass(type(value), torch.nn.Module)
+
+
+def may_run(module: torch.nn.Module) -> bool:
+    """Whether a module has a ``forward``, of its class or its own."""
+    return inspect.getattr_static(module, "forward") is not torch.nn.Module.forward
 
 
 def width_of(value: Any) -> int:
@@ -347,12 +353,8 @@ def attribute(module: torch.nn.Module, name: str) -> Any:
     return dict.get(_dictionary(module, _type_of(module)), name)
 
 
-def own_tensors(module: torch.nn.Module) -> list[tuple[str, Any]]:
-    """Parameters, then buffers, of a module and the modules in it, by their paths."""
-    return _own_tensors(parts_of(module))
-
-
-def _own_tensors(parts: list[Part]) -> list[tuple[str, Any]]:
+def own_tensors(parts: list[Part]) -> list[tuple[str, Any]]:
+    """Parameters, then buffers, of the parts of a module, by their paths."""
     found = [(p.path + key, tensor) for p in parts for key, tensor in p.parameters]
     found += [(p.path + key, tensor) for p in parts for key, tensor in p.buffers]
     return [(path, tensor) for path, tensor in found if tensor is not None]
@@ -360,7 +362,7 @@ def _own_tensors(parts: list[Part]) -> list[tuple[str, Any]]:
 
 def _of_module(module: torch.nn.Module) -> list[Contents]:
     parts = parts_of(module)
-    own = _own_tensors(parts)
+    own = own_tensors(parts)
     others = [(p.path + key, item) for p in parts for key, item in attributes_of(p.module)]
     return [
         Contents([path for path, _ in own], [tensor for _, tensor in own], is_of_module=True),

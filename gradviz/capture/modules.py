@@ -49,10 +49,15 @@ def module_infos(modules: Iterable[NamedParts], ids: Mapping[int, str]) -> tuple
                 tuple([ids[id(tensor)] for _, tensor in some if id(tensor) in ids]) if some else ()
                 for some in (part.parameters, part.buffers)
             )
-            own = (*part.parameters, *part.buffers) if part.parameters or part.buffers else ()
-            has_own = any(tensor is not None for _, tensor in own)
-            kind = type(part.module).__name__
-            rows.append((ModuleInfo(path, kind, (*parameters, *buffers), buffers), has_own))
+            has_own = any(one is not None for _, one in (*part.parameters, *part.buffers))
+            info = ModuleInfo(
+                path,
+                type(part.module).__name__,
+                (*parameters, *buffers),
+                buffers,
+                is_container=not contents.may_run(part.module),
+            )
+            rows.append((info, has_own))
         found += _with_tensors(rows)
     return tuple(found)
 

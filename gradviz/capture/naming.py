@@ -267,7 +267,7 @@ def _kind(one: Found, part: contents.Contents, own: Kind | None) -> Kind:
 
 def module_tensors(name: str, module: torch.nn.Module) -> Iterator[Named]:
     """Parameters and buffers of a module under ``name``; an empty name gives bare paths."""
-    for path, tensor in contents.own_tensors(module):
+    for path, tensor in contents.own_tensors(contents.parts_of(module)):
         yield f"{name}.{path}" if name else path, tensor
 
 

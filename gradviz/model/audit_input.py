@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from gradviz.model.graph import Graph
 from gradviz.model.records import Attribute, Number
-
-FunctionKind: TypeAlias = Literal["function", "runs backward"]
-"""A custom Function; one whose backward starts another backward, as reentrant checkpoints do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +58,11 @@ class ParameterFacts:
     tensor: str = ""
     """Id in the graph."""
     shape: tuple[int, ...] | None = None
-    """``None`` for a lazy parameter that has no shape yet."""
+    """``None`` for a lazy parameter: it gets its shape from the first input."""
     dtype: str = ""
     """dtype without the ``torch.`` prefix."""
     device: str = ""
     """Device."""
-    is_lazy: bool = False
-    """Whether it has not been initialised: it gets its shape from the first input."""
     grad: Gradient | None = None
     """Its ``.grad``."""
     takers: tuple[str, ...] = ()
@@ -177,7 +171,7 @@ class AuditInput:
     parameters: tuple[ParameterFacts, ...]
     graph: Graph
     """The graph behind the losses, with all parameters; no nodes if there is none."""
-    functions: tuple[tuple[str, FunctionKind], ...] = ()
+    functions: tuple[str, ...] = ()
     """Nodes that are custom Functions."""
     optimizer: OptimizerFacts | None = None
     aliases: tuple[Alias, ...] = ()
@@ -186,6 +180,9 @@ class AuditInput:
     """Whether all graphs of named tensors were searched for aliases and carriers."""
     is_module: bool = False
     """Whether the parameters are all those of modules."""
+    givers: tuple[str, ...] = ()
+    """What in the graph may give a gradient to tensors that it does not lead to: custom Functions
+    whose backward starts another, as reentrant checkpoints do, and hooks."""
     given: tuple[tuple[str, tuple[bool, ...]], ...] = ()
     """Nodes that are compiled functions, each with whether its backward gives a gradient to each
     entry of its ``next_functions``."""

@@ -245,3 +245,5 @@ class ModuleInfo:
     a recording none."""
     buffers: tuple[str, ...] = ()
     """Those of them that are buffers."""
+    is_container: bool = False
+    """Whether it has no ``forward``, as a ``ModuleList``: it only holds what others call."""

@@ -4,7 +4,7 @@
 # `x` requires grad. Backward runs, and nothing is raised. Then `x.grad` is `None`.
 #
 # The gradient was computed, and it is in memory. Where is it? In fifteen minutes you can answer
-# that for any line of torch, before you run it.
+# that for any line of torch, before running it.
 
 # %% setup-run
 import warnings
@@ -95,7 +95,7 @@ def switch():
 
 # %% five-predict tags=["hide-input"] claims=["A4", "A6", "A7", "A10", "D4", "D20", "D22"]
 @gradviz.predict(
-    "Only `c` requires grad. Which of these require grad, and which are leaves?",
+    "Only the flag of `c` is set. Which of these require grad, and which are leaves?",
     table={
         "a": ("requires_grad", "is_leaf"),
         "c": ("requires_grad", "is_leaf"),
@@ -149,8 +149,8 @@ gradviz.show(out2, hide=["formula", "saved"])
 # ## Repair
 #
 # Back to the riddle. The numbers have to be float64, and the gradient has to be where you look for
-# it. (Moving to a GPU after setting the flag does the same as `.double()`.) Edit the program in the
-# cell, and run it again.
+# it. (Moving to a GPU, after the flag, does the same as `.double()`.) Edit the program, and run the
+# cell again.
 
 
 # %% repair-try claims=["E1"]
@@ -195,13 +195,14 @@ def last_place():
 # %% remember [markdown]
 # ## Remember
 #
-# A result remembers how it was made when an input requires grad: it has a `grad_fn`. A tensor with
-# no `grad_fn` is a leaf, and gradients arrive at the leaves that require grad.
+# A result remembers how it was made when an input requires grad, a gradient can pass and recording
+# is on: it has a `grad_fn`. A tensor with no `grad_fn` is a leaf, and gradients end at leaves that
+# require grad.
 
 # %% own-code [markdown]
 # ## Try it in your own code
 #
-# Write `gradviz.show(loss)` after your own forward pass. A box at the top with a name such as
+# Write `gradviz.show(loss)` after your forward pass. A box at the top with a name such as
 # `t2` is a leaf that you cannot reach: some line has made another tensor of it.
 #
 # **Next:** [2. Reading the graph](02-reading-the-graph.ipynb). More on flags:

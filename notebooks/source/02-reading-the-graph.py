@@ -204,14 +204,16 @@ def one_line():
 # %% remember [markdown]
 # ## Remember
 #
-# Forward records a node for each operation that has to pass a gradient on, and `grad_fn` leads to
-# it. Follow `next_functions` from the loss: a leaf that you do not reach learns nothing.
+# Forward records nodes where a gradient has to pass, and the `grad_fn` of a result leads to them.
+# Follow `next_functions` from the loss: a leaf that you do not reach gets no gradient from it,
+# unless code that runs in backward gives it one.
 
 # %% own-code [markdown]
 # ## Try it in your own code
 #
-# Run `walk(loss.grad_fn)` on a loss of your own, and count the leaves. Is there one for each of
-# `model.parameters()`?
+# Print `len(gradviz.snapshot(loss).leaves)` for a loss of your own. Is there one for each of
+# `model.parameters()`? (`walk` takes each way anew: too many where ways meet, as at residuals, and
+# too deep for a long recurrence.)
 #
 # **Next:** [3. backward(): who gets a gradient?](03-who-gets-a-gradient.ipynb). More on nodes and
 # edges: [how-to page](howto/nodes-and-edges.ipynb).

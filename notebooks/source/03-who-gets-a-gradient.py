@@ -204,9 +204,9 @@ def wrong_name():
 # %% remember [markdown]
 # ## Remember
 #
-# Backward gives every node on its way a gradient, and each hands one on; it is written down only at
-# leaves that require grad, and where you have called `retain_grad()`. In between a hook may look at
-# it or replace it, and then it is gone.
+# In backward a gradient passes from node to node; `loss.backward()` writes it down only at leaves
+# that require grad, and where you have called `retain_grad()`. In between a hook may look at it,
+# keep it or replace it; else it is gone.
 
 # %% own-code [markdown]
 # ## Try it in your own code

@@ -202,8 +202,8 @@ def different():
 # ## Remember
 #
 # Backward frees what a node had saved as soon as the node has run; a second backward fails at the
-# first node that finds nothing, and what it did before stays done. `retain_graph=True` frees
-# nothing in that one call, at the price of the memory.
+# first node that needs what is gone, and what it did before stays done. `retain_graph=True` frees
+# nothing in that one call, at the price of the memory; so does `create_graph=True`.
 
 # %% own-code [markdown]
 # ## Try it in your own code

@@ -211,7 +211,7 @@ def no_step():
 # ## Remember
 #
 # Backward adds to `.grad` of the leaf and never clears it; `step()` reads it and never clears it.
-# So call `zero_grad()` once per step, anywhere but between the last backward and `step()`.
+# So call `zero_grad()` once per step: after `step()`, or before the first backward.
 
 # %% own-code [markdown]
 # ## Try it in your own code

@@ -210,9 +210,9 @@ def new_data():
 # %% remember [markdown]
 # ## Remember
 #
-# Forward makes a new graph whenever it runs, of just what ran, and the graph is there as long as
-# somebody holds its end. What you take from one pass to the next (a total, a list, a state) should
-# be a number, or detached.
+# A recorded forward makes a new graph whenever it runs, of just what ran, and the graph is there as
+# long as somebody holds its end. What you take from one pass to the next (a total, a list, a state)
+# should be a number, or detached, unless backward is to go through it.
 
 # %% own-code [markdown]
 # ## Try it in your own code

@@ -154,7 +154,7 @@ loss.backward()
 
 # %% watch-explain [markdown]
 # **In a sentence:** a node keeps what the gradients of its inputs are made with, the input or the
-# result, only for inputs that need one, and from forward until it has run in backward.
+# result, mostly for inputs that need one only, and from forward until it has run in backward.
 #
 # ## How much is it?
 #
@@ -233,9 +233,10 @@ def frozen_layer():
 # %% remember [markdown]
 # ## Remember
 #
-# A node saves what the gradients of its inputs are made with, by reference, and only where a
-# gradient has to pass. That is the memory of training: it grows with the batch, is most at the end
-# of forward, and goes node by node in backward.
+# A node saves what the gradients of its inputs are made with, by reference; where no gradient has
+# to pass, there is no node and nothing is saved. In most networks this memory grows with the batch,
+# is most at the end of forward if no checkpoint computes it later, and goes node by node in
+# backward.
 
 # %% own-code [markdown]
 # ## Try it in your own code

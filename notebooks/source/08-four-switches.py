@@ -259,7 +259,7 @@ def who_is_switched():
 # ## Remember
 #
 # Ask what is to change: what layers compute (`eval()`), what is recorded (`no_grad()`, or
-# `inference_mode()` for results that nobody trains with), or which tensors learn
+# `inference_mode()` for results that nobody trains with), or which tensors get a gradient
 # (`requires_grad_(False)`). To freeze leaves the way open for gradients; a block closes it.
 
 # %% own-code [markdown]

@@ -204,8 +204,8 @@ def step_between():
 # ## Remember
 #
 # `detach()` gives another tensor on the same memory and torch counts its writes, `.data` and an
-# array hide them, and `clone()`, `item()` and `tolist()` copy: to write, take
-# `b.detach().clone()`. No gradient passes a value that was taken out.
+# array hide them, and `clone()`, `item()` and `tolist()` copy: to write, take `b.detach().clone()`.
+# Of all these, only `clone()` lets a gradient pass.
 
 # %% own-code [markdown]
 # ## Try it in your own code

@@ -205,9 +205,10 @@ def under_no_grad():
 # %% remember [markdown]
 # ## Remember
 #
-# A write in place bites in `backward()` when a node that runs had saved that tensor before the
-# write, and at once when the tensor is a leaf that requires grad. Everywhere else it moves the
-# arrow to a new node, and the gradient is right.
+# A recorded write in place moves the arrow to a new node, and raises at once where it cannot, as at
+# a leaf that requires grad; it raises in `backward()` when a node that runs had saved that tensor
+# before; else the gradient is right. A write under `no_grad`, or through `detach()` or `.data`, is
+# not in the graph of that tensor: its gradient can be wrong without an error.
 
 # %% own-code [markdown]
 # ## Try it in your own code

@@ -217,7 +217,7 @@ def stale():
 # %% remember [markdown]
 # ## Remember
 #
-# An optimizer owns a list of tensors and changes each that has a `.grad`, whatever the names of the
+# An optimizer owns a list of tensors and updates each that has a `.grad`, whatever the names of the
 # module and the flags say. Write into a parameter instead of replacing it, freeze with
 # `requires_grad_(False)`, and set `.grad` to `None` when you do.
 

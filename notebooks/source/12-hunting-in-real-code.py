@@ -148,9 +148,9 @@ def order():
         "w": "It adds up what arrives, and a nan has arrived.",
     },
     why="The slope of a root at 0 is infinite, and 0 times infinity is nan. `where` has chosen "
-    "another value, but backward goes through both arms. Choose before the root: "
-    "`torch.where(w > 0, w, 1).sqrt()`. In torch's anomaly mode backward raises at the first such "
-    "node: `%%gradviz --anomaly`.",
+    "another value, but backward goes through both arms. So choose before the root too: "
+    "`torch.where(w > 0, torch.where(w > 0, w, 1).sqrt(), 0)`. In torch's anomaly mode backward "
+    "raises at the first such node: `%%gradviz --anomaly`.",
     step="SqrtBackward0",
 )
 def nan():
@@ -227,7 +227,7 @@ def reached():
 #
 # No error does not mean no fault: record a step and ask `gradviz.explain()`, ask `gradviz.audit`
 # who gets no gradient, and `gradviz.memory` what is kept. Where no tool has an answer, a hook shows
-# the gradient that passes one place, and anomaly mode names the node that makes a nan.
+# the gradient that passes one place, and anomaly mode names the first node that hands on a nan.
 
 # %% own-code [markdown]
 # ## Try it in your own code

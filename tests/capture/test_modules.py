@@ -238,3 +238,15 @@ def test_a_compiled_model_is_one_node() -> None:
     graph = gradviz.snapshot(compiled(x).sum())
     assert_is_an_order(graph)
     assert ("model.0", "Linear") in paths(graph)
+
+
+def test_what_has_no_forward_is_a_container() -> None:
+    plain: Any = nn.Module()
+    plain.list, plain.row = nn.ModuleList([nn.Linear(2, 2)]), nn.Sequential(nn.Linear(2, 2))
+    patched: Any = nn.Module()
+    patched.inner = nn.Linear(2, 2)
+    patched.forward = patched.inner.forward
+    plain.patched = patched
+    graph = gradviz.snapshot(patched(plain.row(plain.list[0](x[..., :2]))).sum())
+    containers = [one.path for one in graph.modules if one.is_container]
+    assert containers == ["plain", "plain.list"]

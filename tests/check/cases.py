@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz import check
-from tests.programs import apply
+from tests.programs import GivesNone, apply
 
 Case = Callable[[], object]
 PASSES: dict[str, Case] = {}
@@ -366,16 +366,6 @@ def gradient_of_a_custom_function() -> object:
     w = leaf()
     loss = apply(GivesNone, w).sum()
     return check.gets_grad(loss, w)
-
-
-class GivesNone(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return None
 
 
 @passes

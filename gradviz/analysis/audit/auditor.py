@@ -16,6 +16,8 @@ from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.audit import Audit, GraphState, ParameterAudit
 from gradviz.model.audit_input import AuditInput, ParameterFacts
 from gradviz.model.cut_reasons import REASONS
+from gradviz.model.devices import is_shared_out
+from gradviz.model.formatting import shape
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
@@ -63,13 +65,15 @@ class _Auditor:
         self._facts = facts
         self._graph = facts.graph
         self._rows = {info.id: info for info in facts.graph.tensors}
-        self._functions = dict(facts.functions)
         nodes = tuple(facts.graph.nodes)  # built at each access, so they are read once
         given = dict(facts.given)
-        self._arrivals = arrivals(nodes, facts.graph.roots, self._functions, given)
+        self._arrivals = arrivals(nodes, facts.graph.roots, facts.functions, given)
         self.state = state_of(nodes)
         self.refusal = _refusal(nodes)
         """Why a backward would raise now, ``""`` if the graph shows no reason."""
+        own = {one.tensor for one in facts.parameters}
+        self._wholes = {leaf.storage: leaf for leaf in facts.graph.leaves if leaf.id not in own}
+        """Leaves of the graph that are no parameters, by their storages."""
         self._live = LiveReasons(facts, nodes)
         self._recorded = None if recording is None else RecordedReasons(facts, recording)
         self.problem = "" if self._recorded is None else self._recorded.problem
@@ -139,22 +143,24 @@ class _Auditor:
             return replace(row, gets_gradient=False, reason=refused.reason, why=why, at=at)
         if arrival is not None:
             return self._arrives(place, row, arrival)
-        starter = next((k for k, kind in self._functions.items() if kind == "runs backward"), None)
-        if starter is not None:
-            name = f"{self._graph[starter].name} ({starter})"
-            why = f"not in the graph, but {name} runs code and backward again, which may reach it"
-            return replace(row, why=why)
         verdict = self._verdict(place)
         self.verdicts[place] = verdict
-        return replace(
-            row,
-            gets_gradient=False,
-            reason=verdict.reason,
-            why=verdict.why,
-            at=verdict.at,
-            also=verdict.also,
-            unknown=verdict.unknown,
-        )
+        row = replace(row, at=verdict.at, also=verdict.also)
+        giver = self._giver(info)
+        if giver:
+            return replace(row, why=f"{verdict.why}, but {giver} may give it a gradient")
+        row = replace(row, reason=verdict.reason, why=verdict.why, unknown=verdict.unknown)
+        return replace(row, gets_gradient=False)
+
+    def _giver(self, info: TensorInfo) -> str:
+        """What may give a gradient to a tensor to which the graph does not lead."""
+        if is_shared_out(info.device) and len(self._graph):
+            return "code such as fully_shard"
+        whole = self._wholes.get(info.storage or "")
+        if whole is not None and whole.shape != info.shape:
+            name = whole.name or f"a leaf of shape {shape(whole.shape)}"
+            return f"code that divides the gradient of {name}, of which it is a part,"
+        return next(iter(self._facts.givers), "")
 
     def _arrives(self, place: int, row: ParameterAudit, arrival: Arrival) -> ParameterAudit:
         """The row of a parameter that the graph reaches."""
@@ -244,7 +250,7 @@ def _refused(
     facts: ParameterFacts, info: TensorInfo, is_reached: bool, graph: Graph
 ) -> Verdict | None:
     """Why a parameter can get no gradient, whatever the graph."""
-    if facts.is_lazy:
+    if facts.shape is None:
         return Verdict("uninitialised", "it has no shape before the first input")
     if not info.requires_grad:
         if has_no_gradient(info.dtype):

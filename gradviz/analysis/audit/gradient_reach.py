@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from gradviz.model.audit_input import FunctionKind
 from gradviz.model.reachability import in_order
 from gradviz.model.records import Node
 
@@ -43,7 +42,7 @@ class Arrival:
 def arrivals(
     nodes: Sequence[Node],
     roots: Sequence[Output],
-    functions: Mapping[str, FunctionKind],
+    functions: Collection[str],
     given: Mapping[str, Sequence[bool]] = MappingProxyType({}),
 ) -> dict[Output, Arrival]:
     """Every output that backward reaches.

@@ -34,8 +34,8 @@ class LiveReasons:
 
     def __init__(self, facts: AuditInput, nodes: Sequence[Node]) -> None:
         self._facts = facts
+        self._loss = facts.losses[0].name if len(facts.losses) == 1 else "the loss"
         self._graph = facts.graph
-        self._functions = dict(facts.functions)
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._saved: dict[str, list[_Slot]] = {}
         for node in nodes:
@@ -113,7 +113,7 @@ class LiveReasons:
         if row is None or row.storage is None or self._sharing[row.storage] > 1:
             return None
         for key, at, slot in self._saved.get(row.storage, ()):
-            if key in self._functions:
+            if key in self._facts.functions:
                 continue  # a custom Function may save tensors that are not its inputs
             node = f"{self._graph[key].name} ({key})"
             mark = (f"{key}.saved.{at}",)
@@ -167,10 +167,6 @@ class LiveReasons:
                 f"{few} {verb} computed from it, but the graph of {self._loss} does not reach {few}"
             )
         yield from self._nameless(place)
-
-    @property
-    def _loss(self) -> str:
-        return self._facts.losses[0].name if len(self._facts.losses) == 1 else "the loss"
 
     def _nameless(self, place: int) -> Iterator[str]:
         parameter = self._facts.parameters[place]

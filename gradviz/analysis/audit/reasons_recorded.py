@@ -58,6 +58,7 @@ class RecordedReasons:
 
     def __init__(self, facts: AuditInput, recording: Recording) -> None:
         self._facts = facts
+        self._loss = facts.losses[0].name if len(facts.losses) == 1 else "the loss"
         self._recording = recording
         self._history = recording.history
         self._last = recording.graph_at(len(recording.records) - 1)
@@ -174,10 +175,6 @@ class RecordedReasons:
             f"part of the way to {self._loss} {be} cut: {self._words(cut)}{used}; the gradient "
             "leaves this part out"
         )
-
-    @property
-    def _loss(self) -> str:
-        return self._facts.losses[0].name if len(self._facts.losses) == 1 else "the loss"
 
     def verdict(self, place: int) -> Verdict:
         """Why the parameter at this place is not reached."""

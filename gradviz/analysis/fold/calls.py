@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
 
 from gradviz.analysis.fold.module_paths import parts_of
-from gradviz.analysis.fold.module_types import LISTS
 from gradviz.model.graph import Graph
 
 Maker: TypeAlias = "tuple[tuple[str, int], ...] | str"
@@ -71,7 +70,7 @@ class Calls:
         if level.is_call is not None:
             return int(level.is_call)
         module = self._graph.modules_by_path.get(level.path)
-        if module is None or module.type in LISTS:
+        if module is None or module.is_container:
             return None if module is None else 0
         if module.type not in _ONCE:
             return None

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-LISTS: Final = frozenset(("ModuleList", "ModuleDict", "ParameterList", "ParameterDict"))
-"""Classes that only hold modules or parameters: they are not called."""
 ROW: Final = "Sequential"
 """The class that calls one after the other, and computes nothing itself."""
-USED_BY_OTHERS: Final = frozenset(("NonDynamicallyQuantizableLinear", *LISTS))
-"""Classes whose parameters are used by the module around them."""
+USED_BY_OTHERS: Final = "NonDynamicallyQuantizableLinear"
+"""The class whose parameters are used by the module around it, though it has a ``forward``."""
 LOOPS: Final = frozenset(("RNN", "LSTM", "GRU", "RNNBase"))
 """Classes that use a parameter several times in one call."""
 _GRU: Final = "Add Sigmoid Add Sigmoid Mul Add Tanh Sub Mul Add"
@@ -45,7 +43,6 @@ CASTS: Final = frozenset(
     )
 ) | {f"{name}Backward{n}" for name in ("Squeeze", "Transpose", "Split") for n in range(1, 4)}
 """Nodes of views, parts, copies and casts: a leaf behind them is used by the node before them."""
-_CAST: Final = "ToCopyBackward0"
 _SIZES: Final = ("1d", "2d", "3d")
 FORMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradviz.analysis.fold.module_types import LISTS, ROW, USED_BY_OTHERS, makes_of
+from gradviz.analysis.fold.module_types import ROW, USED_BY_OTHERS, makes_of
 from gradviz.model.graph import Graph
 
 
@@ -21,6 +21,7 @@ class Modules:
         self.types = [row.type.removeprefix("Parametrized") or row.type for row in rows]
         self.is_bare = [not row.tensors for row in rows]
         """Whether each has no tensors itself."""
+        self._is_container = [row.is_container for row in rows]
         self.inside: list[list[int]] = [[] for _ in rows]
         """The modules in each, in their order."""
         self.above: list[int] = []
@@ -88,8 +89,8 @@ class Modules:
         return tuple(one for one in self.chain(number) if self.is_called(one))
 
     def is_called(self, number: int) -> bool:
-        """Whether it is no mere list of modules, and not gone through by hand."""
-        return self.types[number] not in LISTS and number not in self.by_hand
+        """Whether it has a ``forward``, and is not gone through by hand."""
+        return not self._is_container[number] and number not in self.by_hand
 
     def called_around(self, number: int) -> int:
         """The innermost module that is called, of one and those around it; -1 if there is none."""
@@ -103,6 +104,6 @@ class Modules:
 
     def user_of(self, number: int) -> int:
         """The module whose forward uses the parameters of one."""
-        while number >= 0 and self.types[number] in USED_BY_OTHERS:
+        while number >= 0 and (self._is_container[number] or self.types[number] == USED_BY_OTHERS):
             number = self.above[number]
         return number

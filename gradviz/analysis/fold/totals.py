@@ -13,21 +13,6 @@ from gradviz.model.graph import Graph
 from gradviz.model.records import Number, TensorInfo
 
 
-def totals_of(tree: FoldTree, fold: Fold) -> FoldTotals:
-    """The totals of one fold; the time grows with its nodes.
-
-    Examples:
-        >>> from gradviz.analysis.fold.tree import fold_tree
-        >>> from gradviz.model import Graph, Node
-        >>> tree = fold_tree(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
-        >>> totals_of(tree, tree.root).nodes
-        1
-    """
-    sums = _Sums()
-    sums.add(tree.nodes_of(fold), _Facts.of(tree.graph))
-    return sums.totals()
-
-
 def all_totals(tree: FoldTree) -> Iterator[tuple[Fold, FoldTotals]]:
     """The totals of all folds, a fold after those in it; the time grows with the graph."""
     facts = _Facts.of(tree.graph)

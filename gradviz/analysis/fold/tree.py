@@ -17,7 +17,6 @@ from gradviz.analysis.fold.drafts import (
 )
 from gradviz.analysis.fold.leaves import put_leaves
 from gradviz.analysis.fold.module_paths import parts_of
-from gradviz.analysis.fold.module_types import LISTS
 from gradviz.analysis.fold.placement import Placement, placement_of
 from gradviz.analysis.fold.structure import Structure
 from gradviz.analysis.fold.turns import Turns
@@ -69,7 +68,6 @@ class _Folding:
     def __init__(self, graph: Graph, placement: Placement) -> None:
         self._graph = graph
         self._calls = Calls(graph, placement.paths)
-        self._types = {module.path: module.type for module in graph.modules}
         atoms = list(_atoms(graph, self._calls.keys))
         self._atoms = atoms
         self._structure = Structure(graph, list(nodes_of(atoms)))
@@ -119,8 +117,9 @@ class _Folding:
         calls = self._calls.count(level, nodes_of(members))
         members = self._turns.folded(members)
         path = level.path
-        kind = self._types.get(path, "")
-        is_model = len(parts_of(path)) == 1 and kind not in LISTS
+        module = self._graph.modules_by_path.get(path)
+        kind = "" if module is None else module.type
+        is_model = len(parts_of(path)) == 1 and not (module and module.is_container)
         if len(members) == 1:
             one = members[0]
             if isinstance(one, int):

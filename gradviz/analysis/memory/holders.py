@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN, WORDS, Modules
+from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN, WORDS, Modules, place_in
 from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number
 from gradviz.model.memory import KINDS, HeldStorage, Holder, UnknownSave
@@ -58,16 +58,11 @@ class Saves:
         """The nodes that save something; what is known of them is in the graph."""
         sources = self._graph.columns.source
         for key in self._ids:
-            yield _Saver(key, self.name(key), sources[self._place(key)])
+            yield _Saver(key, self.name(key), sources[place_in(self._graph, key)])
 
     def name(self, node: str) -> str:
         """The name of a node."""
-        return self._graph.names[self._place(node)]
-
-    def _place(self, node: str) -> int:
-        place = self._graph.place_of(node)
-        assert place is not None
-        return place
+        return self._graph.names[place_in(self._graph, node)]
 
     def held_by(self, key: str, name: str, nodes: Sequence[str]) -> Holder:
         """What some nodes keep together, each storage once.

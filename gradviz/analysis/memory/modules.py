@@ -13,6 +13,13 @@ OUTSIDE: Final = "-"
 WORDS: Final = {OUTSIDE: "no module", UNKNOWN: "unknown", "": "the outermost module"}
 
 
+def place_in(graph: Graph, node: str) -> int:
+    """The place of a node that a graph has."""
+    place = graph.place_of(node)
+    assert place is not None
+    return place
+
+
 class Modules:
     """The modules of the nodes of a graph: as the forward was placed, and as a recording has seen
     it.
@@ -29,7 +36,7 @@ class Modules:
 
     def path(self, node: str) -> str:
         """The path of the module of a node, ``"-"`` for none, ``"?"`` where it is not known."""
-        place = self._place(node)
+        place = place_in(self._graph, node)
         if self._was_seen(node, place):
             made_by = self._graph.makers[place]
             return OUTSIDE if made_by is None else made_by
@@ -42,7 +49,7 @@ class Modules:
     def is_inferred(self, node: str) -> bool:
         """Whether the module of a node was not seen, but follows from parameters and other
         nodes."""
-        place = self._place(node)
+        place = place_in(self._graph, node)
         return place in self._placement.inferred and not self._was_seen(node, place)
 
     def words(self, node: str) -> str:
@@ -50,11 +57,6 @@ class Modules:
         path = self.path(node)
         words = WORDS.get(path, path)
         return f"{words} (inferred)" if self.is_inferred(node) else words
-
-    def _place(self, node: str) -> int:
-        place = self._graph.place_of(node)
-        assert place is not None
-        return place
 
     def _was_seen(self, node: str, place: int) -> bool:
         """Whether the recording saw how a node was made: then it knows the line."""

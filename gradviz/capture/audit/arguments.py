@@ -42,40 +42,41 @@ def _what(value: Any) -> str:
     return what_instead(value)
 
 
-def given_parameters(path: str, where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:
+def given_parameters(path: str, where: str, value: Any) -> Iterator[naming.Named]:
     """Parameters by path; a shared one comes once per path.
 
     Raises:
         NotATensorError: If there is something that has no parameters.
     """
-    kind = type(value)
-    if issubclass(kind, torch.nn.Module):
-        for name, tensor in torch.nn.Module.named_parameters(value, remove_duplicate=False):
-            yield f"{path}.{name}" if path else name, tensor
-    elif naming.is_tensor(value):
-        yield path, value
-    elif issubclass(kind, dict) and depth < _DEEPEST:
-        for key, item in dict.items(value):
-            inner = f"{path}.{key}" if path else str(key)
-            yield from given_parameters(inner, f"{where}[{key!r}]", item, depth + 1)
-    elif issubclass(kind, (list, tuple)) and depth < _DEEPEST:
-        for i, item in enumerate(value):
-            yield from given_parameters(f"{path}[{i}]", f"{where}[{i}]", item, depth + 1)
-    else:
-        raise NotATensorError(f"{where} is {_no_parameters(value)}")
+    for at, one in _given(path, where, value):
+        if contents.is_module(one):
+            for name, tensor in torch.nn.Module.named_parameters(one, remove_duplicate=False):
+                yield f"{at}.{name}" if at else name, tensor
+        else:
+            yield at, one
 
 
 def given_modules(path: str, value: Any) -> Iterator[NamedParts]:
     """The outermost modules among what :func:`given_parameters` has taken, with the same paths."""
+    for at, one in _given(path, "", value):
+        if contents.is_module(one):
+            yield at, contents.parts_of(one)
+
+
+def _given(path: str, where: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Modules and tensors by path."""
     kind = type(value)
-    if issubclass(kind, torch.nn.Module):
-        yield path, contents.parts_of(value)
-    elif issubclass(kind, dict):
+    if contents.is_module(value) or naming.is_tensor(value):
+        yield path, value
+    elif issubclass(kind, dict) and depth < _DEEPEST:
         for key, item in dict.items(value):
-            yield from given_modules(f"{path}.{key}" if path else str(key), item)
-    elif issubclass(kind, (list, tuple)):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _given(inner, f"{where}[{key!r}]", item, depth + 1)
+    elif issubclass(kind, (list, tuple)) and depth < _DEEPEST:
         for i, item in enumerate(value):
-            yield from given_modules(f"{path}[{i}]", item)
+            yield from _given(f"{path}[{i}]", f"{where}[{i}]", item, depth + 1)
+    else:
+        raise NotATensorError(f"{where} is {_no_parameters(value)}")
 
 
 def _no_parameters(value: Any) -> str:

@@ -11,6 +11,7 @@ from gradviz.capture import autograd
 from gradviz.capture.gradients import is_any_not_zero, one_number
 from gradviz.model import OptionError
 from gradviz.model.audit_input import GroupFacts, OptimizerFacts, UnknownTensor
+from gradviz.model.devices import is_shared_out
 from gradviz.model.records import Attribute
 
 _MOMENTUM: dict[str, tuple[str, ...]] = {
@@ -109,11 +110,31 @@ def optimizer_facts(
             replaced.get(id(tensor)),
         )
         for group, place, tensor in members(optimizer)
-        if id(tensor) not in own
+        if id(tensor) not in own and not (id(tensor) in replaced and _is_shared_out(tensor))
     )
     kind = type(optimizer)
     is_known = vars(torch.optim).get(kind.__name__) is kind
     return OptimizerFacts(kind.__name__, is_known, groups, strangers)
+
+
+def groups_of(
+    optimizer: torch.optim.Optimizer, parameters: Sequence[tuple[str, torch.Tensor]]
+) -> dict[int, int]:
+    """The group of each tensor, by ``id()``.
+
+    A DTensor has one of the parameter that has its place now: ``fully_shard`` puts whole tensors
+    there while it computes with them.
+    """
+    groups = {id(tensor): number for number, _, tensor in members(optimizer)}
+    whole, replaced = dict(parameters), _replaced(optimizer, parameters)
+    for _, _, tensor in members(optimizer):
+        if id(tensor) in replaced and _is_shared_out(tensor):
+            groups[id(whole[replaced[id(tensor)]])] = groups[id(tensor)]
+    return groups
+
+
+def _is_shared_out(tensor: torch.Tensor) -> bool:
+    return is_shared_out(autograd.device_of(tensor))
 
 
 def _replaced(

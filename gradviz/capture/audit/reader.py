@@ -11,9 +11,11 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.audit.arguments import given_losses, given_modules, given_parameters
+from gradviz.capture.audit.hooks import may_give_gradients
 from gradviz.capture.audit.neighbours import Neighbours, look_around
 from gradviz.capture.audit.optimizer import (
     checked,
+    groups_of,
     members,
     moves_without_gradient,
     optimizer_facts,
@@ -27,7 +29,6 @@ from gradviz.capture.traversal import read_walked, walk
 from gradviz.model.audit_input import (
     Alias,
     AuditInput,
-    FunctionKind,
     Gradient,
     LossFacts,
     OtherPath,
@@ -118,7 +119,10 @@ class _AuditReader:
             tensors = Tensors(list(self._known.values()), index, self._values, zeros=True)
             places = [(index[root.node], root.output_nr) for root in started]
             graph = read_walked(places, nodes, entries, tensors, index, self._modules)
-            functions = tuple(_functions(nodes))
+            functions = [
+                at for at, node in enumerate(nodes) if autograd.plan_of(type(node)).is_function
+            ]
+            givers = tuple(_givers(nodes, functions, tensors.shown))
             given = tuple(_given(nodes))
         finally:
             make_safe_to_free(nodes, entries)
@@ -136,12 +140,13 @@ class _AuditReader:
             tuple(self._loss(i, number, ids) for i, number in enumerate(numbers)),
             parameters,
             graph,
-            functions,
+            tuple(f"n{at}" for at in functions),
             optimizer,
             tuple(self._alias(*found, ids) for found in around.aliases),
             tuple(_carrier(*found, tensors) for found in around.carriers),
             around.has_looked,
             bool(self._modules),
+            givers,
             given,
         )
 
@@ -187,7 +192,8 @@ class _AuditReader:
     def _parameters(self) -> Iterator[ParameterFacts]:
         groups: dict[int, int] = {}
         if self._optimizer is not None:
-            groups = {id(tensor): number for number, _, tensor in members(self._optimizer)}
+            own = [(paths[0], tensor) for tensor, paths in self._paths.values()]
+            groups = groups_of(self._optimizer, own)
         for key, (tensor, _) in self._paths.items():
             known = self._known[key]
             names = tuple(self._names_of.get(key, ()))
@@ -195,16 +201,14 @@ class _AuditReader:
             if known.grad is not None:
                 is_unread = self._values is False or (summary is not None and summary.is_unread)
                 grad = gradient_of(known.grad, known.grad_statistics, is_unread)
-            is_lazy = torch.nn.parameter.is_lazy(tensor)
             takers = [hook.name for hook in known.hooks if hook.kind == "post_accumulate_grad"]
             yield ParameterFacts(
                 self._paths_of(key),
                 names,
                 known.id,
-                None if is_lazy else autograd.shape_of(tensor),
+                None if torch.nn.parameter.is_lazy(tensor) else autograd.shape_of(tensor),
                 autograd.dtype_of(tensor),
                 autograd.device_of(tensor),
-                is_lazy,
                 grad,
                 tuple(takers),
                 groups.get(key),
@@ -245,11 +249,16 @@ def _carrier(named: naming.Named, mask: int, tensors: Tensors) -> OtherPath:
     return OtherPath(name, None if number is None else f"s{number}", _places(mask))
 
 
-def _functions(nodes: Sequence[Any]) -> Iterator[tuple[str, FunctionKind]]:
-    for at, node in enumerate(nodes):
-        if autograd.plan_of(type(node)).is_function:
-            starts = autograd.starts_backward(node)
-            yield f"n{at}", "runs backward" if starts else "function"
+def _givers(
+    nodes: Sequence[Any], functions: Sequence[int], known: Sequence[Known]
+) -> Iterator[str]:
+    for at in functions:
+        if autograd.starts_backward(nodes[at]):
+            yield f"{autograd.name_of(nodes[at])} (n{at})"
+    for one in known:
+        for _, hook in autograd.tensor_hooks(one.tensor) if one.node is not None else ():
+            if may_give_gradients(hook):
+                yield f"the hook {autograd.describe_hook(hook)}"
 
 
 def _given(nodes: Sequence[Any]) -> Iterator[tuple[str, tuple[bool, ...]]]:

@@ -64,8 +64,8 @@ except TypeError as error:
 # %% where [markdown]
 # ## Where may it stand?
 #
-# Anywhere but between `backward` and `step`. Forward neither reads nor writes `.grad`, so it may
-# come before or after.
+# Anywhere but between the first `backward` of a step and `step`. Forward neither reads nor writes
+# `.grad`, so it may come before or after.
 
 
 # %% where-run

@@ -12,19 +12,10 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.events import Note
-from tests.programs import SavesNothing, apply
+from tests.each import each
+from tests.programs import GivesNone, SavesNothing, apply
 
 # Each program cuts ``fc`` off from the loss, and says in a comment which line does it.
-
-
-class GivesNone(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return None
 
 
 def net() -> Any:
@@ -215,7 +206,7 @@ def rows_of(report: Any) -> list[ParameterAudit]:
 
 
 @pytest.mark.filterwarnings("ignore")  # torch.tensor(tensor) warns
-@pytest.mark.parametrize("cut", CUTS, ids=str)
+@each("cut", CUTS)
 def test_what_is_known_of_a_cut_is_said_with_a_recording_and_without(cut: Cut) -> None:
     model, keep = net(), {"X": X}
     with gradviz.record(into=cut.run) as recording:

@@ -307,6 +307,14 @@ add("written and put back")("""
     y.data.copy_(kept)
     y.sum().backward()
 """)
+add("memory that gets the same again, as fully_shard does for backward")("""
+    w, whole, part = torch.ones(2, requires_grad=True), torch.empty(20), torch.arange(20.0)
+    whole.copy_(part)
+    out = (w.sum() * whole).sum()
+    with torch.autograd._unsafe_preserve_version_counter(whole):
+        whole.copy_(part)
+    out.backward()
+""")
 add("more than is recorded is written and put back")("""
     a = torch.randn(30, requires_grad=True)
     y = a.exp()

@@ -328,3 +328,30 @@ def iterated_sequential() -> Any:
             return x
 
     return Iterated(), used(sequence())
+
+
+class Experts(nn.Module):
+    """Its layers and their experts stand in modules that have no forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for _ in range(3):
+            layer: Any = nn.Module()
+            layer.norm, layer.gate = norm(), nn.Linear(WIDTH, 3)
+            layer.scale = nn.Parameter(torch.ones(WIDTH))
+            layer.experts = nn.ModuleList(feed_forward() for _ in range(3))
+            self.layers.append(layer)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in cast("Any", self.layers):
+            h = layer.norm(x) * layer.scale
+            parts = layer.gate(h).softmax(-1).unbind(-1)
+            for part, expert in zip(parts, layer.experts):
+                x = x + part[..., None] * expert(h)
+        return x
+
+
+@entry
+def experts_in_modules_without_forward() -> Any:
+    return Experts(), used(sequence())

@@ -38,7 +38,17 @@ def is_of_part(act: WriteEvent, history: History) -> bool:
 
 
 def may_be_put_back(acts: list[WriteEvent], history: History) -> bool:
-    """Whether the last of several writes may have restored the values before the first."""
+    """Whether the last write may have restored the values before the first.
+
+    It may if it is one of several, or the same as one before them: ``fully_shard`` frees memory
+    after the forward, and copies the same tensor there again for backward.
+    """
+    last = acts[-1].event
+    if last.by == "copy_" and any(
+        (act.event.by, act.event.reads) == (last.by, last.reads) and act.is_before(acts[0].place)
+        for act in history.acts[last.storage]
+    ):
+        return True
     if len(acts) < 2:
         return False
     if acts[-1].is_exact:

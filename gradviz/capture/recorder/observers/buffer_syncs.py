@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from gradviz.capture import autograd, naming
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
-from gradviz.capture.recorder.observers.untracked_writes import checksum
+from gradviz.capture.recorder.observers.untracked_writes import checksum, described
 from gradviz.capture.recorder.registry import Registry
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model.events import Write
@@ -35,12 +35,8 @@ class BufferSyncs(Observer):
         self._values = values
         self._writer = writer
         self._graph_reading = graph_reading
-        self._code = autograd.code_of_buffer_sync()
+        self.codes = (autograd.code_of_buffer_sync(),)
         self._before: dict[int, tuple[torch.Tensor, int | None, int | None]] = {}
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function takes buffers over."""
-        return code is self._code
 
     def entered(self, frame: FrameType) -> None:
         """Note how the buffers are before."""
@@ -72,11 +68,10 @@ class BufferSyncs(Observer):
     def _write(self, tensor: torch.Tensor, before: int | None, after: int | None) -> Write:
         entry = self._registry.know(tensor)
         storage = self._registry.storage(tensor)
-        described = f"{autograd.dtype_of(tensor)} {autograd.shape_of(tensor)}"
         return Write(
             BY,
             (entry.id,),
-            entry.name or described,
+            entry.name or described(tensor),
             None if storage is None else f"s{storage}",
             before,
             after,

@@ -35,7 +35,7 @@ class CustomFunctions(Observer):
     """
 
     def __init__(self, own_nodes: OwnNodes) -> None:
-        self._code = autograd.code_of_function_apply()
+        self.codes = (autograd.code_of_function_apply(),)
         self._own_nodes = own_nodes
         self._stack: list[tuple[bool, Begun | None]] = []
         """Of each call that runs, whether it makes a node."""
@@ -45,10 +45,6 @@ class CustomFunctions(Observer):
         """Whether calls are not recorded because a custom Function has its own backward: it makes
         no node under ``no_grad``, or if no argument requires grad."""
         return any(makes_node for makes_node, _ in self._stack)
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether it is the code of ``apply``."""
-        return code is self._code
 
     def entered(self, frame: FrameType) -> None:
         """A custom Function is called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from gradviz.capture import autograd
@@ -24,11 +24,7 @@ class MadeTensors(Observer):
     def __init__(self, tensor_keys: TensorKeys, writer: StepWriter) -> None:
         self._tensor_keys = tensor_keys
         self._writer = writer
-        self._codes = autograd.codes_of_makers()
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function gives new tensors."""
-        return code in self._codes
+        self.codes = autograd.codes_of_makers()
 
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """Such a function has ended: those made one after the other are one event."""

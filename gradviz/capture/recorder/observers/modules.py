@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -83,7 +83,7 @@ class ModuleCalls(Observer):
     def __init__(self, namespaces: Namespaces, compiled: CompiledCalls) -> None:
         self._namespaces = namespaces
         self._compiled = compiled
-        self._code = autograd.code_of_module_call()
+        self.codes = (autograd.code_of_module_call(),)
         self.unregistered: UnregisteredTensors | None = None
         """Looks at modules that are called."""
         self.types: dict[str, str] = {}
@@ -150,10 +150,6 @@ class ModuleCalls(Observer):
         self._inside.clear()
         self._running.clear()
         self._ran.clear()
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether calls of modules run in this code."""
-        return code is self._code
 
     def entered(self, frame: FrameType) -> None:
         """A module is called."""

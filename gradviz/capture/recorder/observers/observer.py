@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import CodeType, FrameType
 from typing import Any, ClassVar
 
@@ -14,9 +15,12 @@ class Observer:
     rests: ClassVar[bool] = False
     """Whether tracing pauses while a function runs that it watches."""
 
+    codes: Collection[CodeType | None] = ()
+    """Code of the functions that it watches."""
+
     def watches(self, code: CodeType) -> bool:
         """Whether ``entered`` and ``left`` are called for a function; decided once per code."""
-        return False
+        return code in self.codes
 
     def entered(self, frame: FrameType) -> None:
         """A function that it watches begins to run."""
@@ -81,16 +85,12 @@ class Observers(Observer):
 
     def __init__(self) -> None:
         self._all: tuple[Observer, ...] = ()
-        self._watch: tuple[Observer, ...] = ()
-        self._may_be_quiet: tuple[Observer, ...] = ()
-        self._before: tuple[Observer, ...] = ()
-        self._after: tuple[Observer, ...] = ()
+        self.add()
 
     def add(self, *observers: Observer) -> None:
         """Call these too from now on, after the ones added earlier."""
         self._all += observers
         # What is asked at every call of torch goes to those only that answer.
-        self._watch = self._having("watches")
         self._may_be_quiet = self._having("is_quiet")
         self._before, self._after = self._having("before"), self._having("after")
 
@@ -101,7 +101,7 @@ class Observers(Observer):
 
     def watcher(self, code: CodeType) -> Observer | None:
         """The first observer that watches a function."""
-        return next((one for one in self._watch if one.watches(code)), None)
+        return next((one for one in self._all if one.watches(code)), None)
 
     @property
     def is_quiet(self) -> bool:

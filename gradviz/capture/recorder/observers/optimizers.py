@@ -76,7 +76,7 @@ class OptimizerEvents(Observer):
         self._clipping = frozenset(autograd.codes_of_clipping())
         self._scheduling = frozenset(autograd.codes_of_scheduler_step())
         self._first_scheduling = autograd.code_of_first_scheduler_step()
-        self._ends: dict[CodeType, Callable[[FrameType], None]] = {
+        self.codes: dict[CodeType, Callable[[FrameType], None]] = {
             **dict.fromkeys(autograd.codes_of_optimizer_step(), self._stepped),
             **dict.fromkeys(autograd.codes_of_zero_grad(), self._zeroed),
             **dict.fromkeys(self._clipping, self._clipped),
@@ -96,15 +96,11 @@ class OptimizerEvents(Observer):
             frame = frame.f_back
         return True
 
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function is a step, a ``zero_grad``, clips gradients or steps a scheduler."""
-        return code in self._ends
-
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """Tell what has become of the parameters."""
         self._resting.ends(frame)
         with autograd.unseen():
-            self._ends[frame.f_code](frame)
+            self.codes[frame.f_code](frame)
 
     def entered(self, frame: FrameType) -> None:
         """Note how the parameters are before; clipping makes its list of them itself, and a

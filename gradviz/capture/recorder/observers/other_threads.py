@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.observers.observer import Observer
@@ -18,7 +18,7 @@ class OtherThreads(Observer):
     """
 
     def __init__(self) -> None:
-        self._codes = frozenset(autograd.codes_of_work_for_threads())
+        self.codes = frozenset(autograd.codes_of_work_for_threads())
         self._count = threading.active_count()
         self._have_work = False
         self.first_work: Callable[[], object] = _nothing
@@ -33,10 +33,6 @@ class OtherThreads(Observer):
             self._have_work = True
             self.begin()
         return self._have_work
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function gives work to a thread."""
-        return code in self._codes
 
     def entered(self, frame: FrameType) -> None:
         """A thread is about to get work."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -46,7 +46,7 @@ class SwappedTensors(Observer):
         self._operations = operations
         self._graph_reading = graph_reading
         self._writer = writer
-        self._code = autograd.code_of_swap()
+        self.codes = (autograd.code_of_swap(),)
         self._running: list[_Swap] = []
         self._numbers: dict[int, None] = {}
         """Known tensors that have got the content of others since the last step."""
@@ -55,10 +55,6 @@ class SwappedTensors(Observer):
     def is_quiet(self) -> bool:
         """Whether tensors are swapped: what that calls is no operation of the user's."""
         return bool(self._running)
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function swaps tensors."""
-        return code is self._code
 
     def entered(self, frame: FrameType) -> None:
         """Two tensors are about to be swapped."""

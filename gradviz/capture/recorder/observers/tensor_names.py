@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from gradviz.capture import autograd
@@ -33,13 +33,9 @@ class TensorNames(Observer):
     ) -> None:
         self._namespaces = namespaces
         self._names = NamesInSight(registry)
-        self._codes = autograd.codes_of_module_changes()
+        self.codes = autograd.codes_of_module_changes()
         self._graph_reading = graph_reading
         self._writer = writer
-
-    def watches(self, code: CodeType) -> bool:
-        """Whether a function changes what a module has."""
-        return code in self._codes
 
     def entered(self, frame: FrameType) -> None:
         """A module is about to change."""

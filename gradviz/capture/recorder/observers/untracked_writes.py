@@ -197,7 +197,7 @@ class UntrackedWrites(Observer):
         return Write(
             by,
             tuple(e.id for e, _ in tensors),
-            name or _described(tensor),
+            name or described(tensor),
             f"s{storage}",
             version,
             version,
@@ -236,7 +236,8 @@ class UntrackedWrites(Observer):
         return sorted(found, key=lambda pair: pair[0])
 
 
-def _described(tensor: torch.Tensor) -> str:
+def described(tensor: torch.Tensor) -> str:
+    """What is said of a tensor without a name."""
     return f"{autograd.dtype_of(tensor)} {autograd.shape_of(tensor)}"
 
 
