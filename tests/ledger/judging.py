@@ -281,14 +281,8 @@ def verdict_on(bug: Bug, fix: Fix) -> str:
     if fix.how == "elsewhere":
         is_accepted = _without_spaces(fix.code) in map(_without_spaces, bug.accepted)
         return "right" if is_accepted else "not accepted"
-    edits: dict[int, list[Fix]] = {}
-    for one in (fix, *fix.also):
-        at = _piece_of(bug.pieces, one.at)
-        if at is None:
-            return f"line {one.line} is in no file that is named"
-        edits.setdefault(at, []).append(replace(one, also=()))
     try:
-        ran = run([_edited(bug.pieces, at, edits.get(at, [])) for at in range(len(bug.pieces))])
+        ran = run(pieces_with(fix, bug.pieces))
         if ran.error is not None:
             raise ran.error
         result = values_of(ran.space, bug.result)
@@ -298,6 +292,21 @@ def verdict_on(bug: Bug, fix: Fix) -> str:
     results = (reference, *of_fixes, *also_right)
     is_right = any(are_equal(result, one.values) for one in results if not one.error)
     return "right" if is_right else "another result"
+
+
+def pieces_with(fix: Fix, pieces: Sequence[Piece]) -> list[Piece]:
+    """A program with a fix applied.
+
+    Raises:
+        LookupError: If a line of the fix is in no file that is named.
+    """
+    edits: dict[int, list[Fix]] = {}
+    for one in (fix, *fix.also):
+        at = _piece_of(pieces, one.at)
+        if at is None:
+            raise LookupError(f"line {one.line} is in no file that is named")
+        edits.setdefault(at, []).append(replace(one, also=()))
+    return [_edited(pieces, at, edits.get(at, [])) for at in range(len(pieces))]
 
 
 def _edited(pieces: Sequence[Piece], at: int, edits: Sequence[Fix]) -> Piece:

@@ -64,6 +64,11 @@ class Statement:
         return found
 
     @property
+    def function(self) -> ast.FunctionDef | None:
+        """The innermost function that it is in."""
+        return next((s for s in reversed(self.around) if isinstance(s, ast.FunctionDef)), None)
+
+    @property
     def is_compound(self) -> bool:
         """Whether other statements are inside it."""
         return hasattr(self.node, "body")

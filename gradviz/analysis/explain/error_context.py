@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from gradviz.analysis.code.sites import Site, site_of
-from gradviz.analysis.code.statements import Statement, statement_of
+from gradviz.analysis.code.statements import Statement, names_read, statement_of
 from gradviz.analysis.explain.torch_names import gradient_words
 from gradviz.model.events import (
     Accumulated,
@@ -83,6 +83,11 @@ class ErrorContext:
         """The line that raised, as syntax; of several statements the one with the call."""
         found = statement_of(self.history, self.noticed)
         return self.site.statement if found is None and self.site is not None else found
+
+    @property
+    def names_read(self) -> list[str]:
+        """Variables that the line that raised reads."""
+        return [] if self.statement is None else names_read(self.statement.node)
 
     @cached_property
     def site(self) -> Site | None:

@@ -52,7 +52,7 @@ def hook_size(context: ErrorContext) -> Iterator[Finding]:
 def _return_of(name: str, context: ErrorContext) -> Statement | None:
     """The only ``return`` of the function, or the line with the lambda that is registered."""
     lines = [one for code in context.recording.codes for one in statements_of(code)]
-    found = [one for one in lines if isinstance(one.node, ast.Return) and _is_in(one, name)]
+    found = [one for one in lines if isinstance(one.node, ast.Return) and is_in(one, name)]
     if name == "<lambda>":
         calls = [(one, c) for one in lines for c in calls_in(one, "register_hook")]
         found = [one for one, c in calls if c.args and isinstance(c.args[0], ast.Lambda)]
@@ -87,6 +87,7 @@ def returned_by(
     return statement, value.body if isinstance(value, ast.Lambda) else None
 
 
-def _is_in(statement: Statement, name: str) -> bool:
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return bool(functions) and functions[-1].name == name.rpartition(".")[2]
+def is_in(statement: Statement, name: str) -> bool:
+    """Whether a line is one of a function with this name."""
+    function = statement.function
+    return function is not None and function.name == name.rpartition(".")[2]

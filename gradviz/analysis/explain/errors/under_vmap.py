@@ -148,18 +148,11 @@ def _maker(name: str | None, context: ErrorContext) -> Statement | None:
     bound = [
         one
         for one in statements_of(statement.code)
-        if name in names_bound(one) and one.line < statement.line and _same_function(one, statement)
+        if name in names_bound(one)
+        and one.line < statement.line
+        and one.function is statement.function
     ]
     return bound[0] if len(bound) == 1 else None
-
-
-def _same_function(one: Statement, other: Statement) -> bool:
-    return _function(one) is _function(other)
-
-
-def _function(statement: Statement) -> ast.FunctionDef | None:
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return functions[-1] if functions else None
 
 
 # --- fixes -----------------------------------------------------------------------------------
@@ -182,7 +175,7 @@ def with_samples(found: UnderVmap) -> Iterator[Fix]:
     made = _maker(found.typed, found.context)
     node = None if made is None else made.node
     call = node.value if isinstance(node, ast.Assign) else None
-    function = None if made is None else _function(made)
+    function = None if made is None else made.function
     if made is None or function is None or not isinstance(call, ast.Call):
         return
     if last_name(call.func) not in _FILLED or not ast.unparse(call.func).startswith("torch."):

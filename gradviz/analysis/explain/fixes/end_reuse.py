@@ -226,11 +226,7 @@ def _bound_later(step: int, line: Statement, context: ErrorContext) -> set[str]:
 
 
 def _bound_by(statement: Statement) -> set[str]:
-    return {p.id for p in statement.parts if isinstance(p, ast.Name) and _is_store(p)}
-
-
-def _is_store(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
+    return set(names_bound(statement))
 
 
 # --- computed outside a closure ---------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradviz.analysis.code.arguments import arguments_of
 from gradviz.analysis.code.callers import caller_step
 from gradviz.analysis.code.rebind_safety import has_other_name, may_rebind
 from gradviz.analysis.code.statements import (
@@ -70,7 +71,7 @@ def _of_objects(calls: list[ast.Call], function: ast.FunctionDef) -> list[ast.Ca
 
 def _given(call: ast.Call, function: ast.FunctionDef, name: str) -> ast.expr | None:
     """What a call gives for an argument."""
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    names = arguments_of(function)
     if names and names[0] in ("self", "cls"):
         names = names[1:]
     keywords = [k.value for k in call.keywords if k.arg == name]
@@ -158,9 +159,8 @@ def _functions(statement: Statement) -> list[ast.FunctionDef]:
 
 
 def _is_argument(statement: Statement, name: str) -> bool:
-    functions = _functions(statement)
-    if not functions:
+    if statement.function is None:
         return False
-    arguments = functions[-1].args
+    arguments = statement.function.args
     given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     return name in {a.arg for a in given}
