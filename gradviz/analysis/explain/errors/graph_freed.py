@@ -313,7 +313,8 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
         yield _again(first, earlier, context) if carried is None else None
         yield keep if carried is None or carried.is_complete else None
         return
-    yield around_backward.add_up(first, earlier.step, context)
+    roots = [node for node, _ in earlier.started.roots]
+    yield around_backward.add_up(first, earlier.step, roots, context)
     yield keep
 
 

@@ -226,7 +226,7 @@ def _at_write(
     if alias is not None and first.through == "detach":
         return _copy_of_alias(alias, first, context)
     if alias is not None:
-        return _view_of_copy(alias, suspect, first.step, context)
+        return _view_of_copy(alias, suspect, first, context)
     site = None if first.event is None else site_of(context.history, *first.event)
     if site is None:
         return _in_module(first, context.statement_at(first.at), context)
@@ -385,10 +385,10 @@ def _copy_of_alias(
 
 
 def _view_of_copy(
-    alias: str, suspect: ModifiedSlot, until: int, context: ErrorContext
+    alias: str, suspect: ModifiedSlot, first: Written, context: ErrorContext
 ) -> tuple[Rewriting, Sentence] | None:
     """The view is taken of a copy, if it was taken after the save."""
-    statement = _bound_at(alias, until, context)
+    statement = _bound_at(alias, first.step, context)
     found = named(alias, context)
     made, saved = (
         context.history.born(found.key) if found.key else None,
@@ -398,6 +398,8 @@ def _view_of_copy(
     if statement is None or made is None or saved is None or made <= saved:
         return None
     if name is None or not is_expression(name) or not may_rebind(statement, name):
+        return None
+    if _has_views(suspect, first, context, until=made):
         return None
     change = before(statement, f"{name} = {name}.clone()")
     does = say("{} is a view of a copy; the saved tensor is not modified", found.words)
@@ -414,10 +416,16 @@ def _bound_at(name: str, until: int, context: ErrorContext) -> Statement | None:
     return None
 
 
-def _has_views(suspect: ModifiedSlot, first: Written, context: ErrorContext) -> bool:
-    """Whether other variables see the write too, as they would not if it made a new tensor."""
+def _has_views(
+    suspect: ModifiedSlot, first: Written, context: ErrorContext, until: int | None = None
+) -> bool:
+    """Whether other variables see the write too, as they would not if it made a new tensor; only
+    those made before a step, if one is given."""
     others = context.history.on_storage(suspect.slot.storage, first.step)
     return any(
-        info.id != suspect.tensor and info.name and context.history.is_alive(info.id, first.step)
+        info.id != suspect.tensor
+        and info.name
+        and context.history.is_alive(info.id, first.step)
+        and (until is None or (context.history.born(info.id) or 0) < until)
         for info in others
     )
