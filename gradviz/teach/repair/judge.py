@@ -241,5 +241,5 @@ def _given_words(given: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{clean(name)} = {value.words}"
         for name, value in shown.items()
-        if not value.text.startswith("a ")
+        if not value.text.startswith(("a ", "an "))
     )

@@ -92,7 +92,7 @@ def _first(explanation: Explanation, links: Links) -> Iterator[str]:
 
 
 def _fixes(explanation: Explanation, links: Links, room: int) -> tuple[list[str], list[str]]:
-    """The lines of the fixes that come first, of the first one as much as there is room, and others."""
+    """The lines of the fixes that come first, as much as there is room, and the other ones."""
     if not explanation.fixes:
         return [], []
     label, (first, *others) = fix_label(explanation), explanation.fixes
