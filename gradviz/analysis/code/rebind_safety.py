@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradviz.analysis.code.scopes import all_arguments
 from gradviz.analysis.code.statements import (
     Statement,
     is_read_later,
@@ -37,11 +38,9 @@ def may_rebind(statement: Statement, name: str) -> bool:
         return function is None or isinstance(_tree(name), ast.Attribute)
     if _last_binding(statement, name) is not None:
         return True
-    arguments = function.args
-    given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     inside = [s for s in statements_of(statement.code) if function in s.around]
     plain = [s for s in inside if not isinstance(s.node, ast.AugAssign)]
-    return name not in given and any(name in names_bound(one) for one in plain)
+    return name not in all_arguments(function) and any(name in names_bound(one) for one in plain)
 
 
 def may_leave(statement: Statement, name: str) -> bool:

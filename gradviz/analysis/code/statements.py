@@ -225,6 +225,11 @@ def is_named(node: ast.AST | None, name: str) -> bool:
     return is_path and ast.unparse(node) == _normal(name)  # type: ignore[arg-type]
 
 
+def times_read(node: ast.AST, name: str) -> int:
+    """How often an expression has a variable, or the path that a name is."""
+    return sum(is_named(part, name) for part in ast.walk(node))
+
+
 @lru_cache(maxsize=1024)
 def _normal(name: str) -> str:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradviz.analysis.code.statements import Statement, calls_in, names_read, statements_of
+from gradviz.analysis.code.statements import Statement, calls_in, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.torch_messages import hook_in
@@ -31,7 +31,7 @@ def hook_size(context: ErrorContext) -> Iterator[Finding]:
         causes.append(Cause("other", what, returned.at))
     lines = {history.line(step): None for step, _ in placed}
     causes += [Cause("other", say("the hook was registered here"), at) for at in [*lines][:1]]
-    read = [] if returned is None else names_read(returned.node)
+    read = context.values_read(None if returned is None else returned.node)
     yield Finding(
         history=history,
         step=context.step,

@@ -13,7 +13,6 @@ from gradviz.analysis.code.statements import (
     calls_in,
     last_name,
     names_bound,
-    names_read,
     statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
@@ -47,7 +46,7 @@ def value_read(context: ErrorContext) -> Iterator[UnderVmap]:
         history=context.history,
         step=context.step,
         words={"by": by, "it": words},
-        variables=tuple(_names(read)),
+        variables=tuple(context.values_read(read)),
         causes=(Cause("other", say("{} would become one Python value", words), context.noticed),),
         context=context,
         typed=typed,
@@ -120,10 +119,6 @@ def _read(context: ErrorContext) -> ast.expr | None:
     return tests[0] if len(tests) == 1 else None
 
 
-def _names(read: ast.expr | None) -> list[str]:
-    return [] if read is None else [name for name in names_read(read) if name != "torch"]
-
-
 def _target_of(context: ErrorContext) -> str | None:
     """The variable that the line writes to."""
     node = None if context.statement is None else context.statement.node
@@ -191,8 +186,7 @@ def with_samples(found: UnderVmap) -> Iterator[Fix]:
 def _source(context: ErrorContext, function: ast.FunctionDef) -> str | None:
     """The argument of the function of which the written values are computed, if it is one."""
     arguments = [one.arg for one in function.args.args]
-    read = [] if context.statement is None else names_read(context.statement.node)
-    found = [name for name in read if name in arguments]
+    found = [name for name in context.names_read if name in arguments]
     return found[0] if len(found) == 1 else None
 
 

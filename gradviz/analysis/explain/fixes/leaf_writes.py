@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gradviz.analysis.code.scopes import all_arguments
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import (
     Statement,
@@ -125,7 +126,7 @@ def _is_used_further(found: LeafWrite) -> bool:
         return False
     inside = found.statement.function
     is_alias = inside is not None and _alias_line(found) is not None
-    is_argument = inside is not None and found.typed in _arguments(inside)
+    is_argument = inside is not None and found.typed in all_arguments(inside)
     if not (is_alias or is_argument or _is_bound_plainly(found)):
         return False
     if is_argument and _is_result_of_helper(found):
@@ -447,8 +448,3 @@ def keeper_of(base: TensorInfo | None, context: ErrorContext) -> Term | None:
             if slot.state == "held" and (is_it or same):
                 return Term(node.id, node.name)
     return None
-
-
-def _arguments(function: ast.FunctionDef) -> set[str]:
-    given = function.args
-    return {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
