@@ -439,8 +439,8 @@ class Graph(Displayed):
 
     def __repr__(self) -> str:
         roots = ", ".join(dict.fromkeys(self._columns.name[i] for i, _ in self._root_places))
-        leaves = plural(len(self.leaves), "leaf")
-        return f"<Graph of {roots}: {plural(len(self), 'node')}, {leaves}>"
+        sizes = plural(len(self), "node"), plural(len(self.leaves), "leaf")
+        return f"<Graph of {roots}: {', '.join(sizes)}>"
 
     @property
     def device(self) -> str | None:

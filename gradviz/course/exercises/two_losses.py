@@ -8,11 +8,11 @@ from gradviz.teach.repair.program import Run
 
 def kept_for_a_later_one(run: Run) -> None:
     """A backward keeps the graph only if a later one runs a node again that has saved something."""
-    history = run.recording.history
-    saving = [node.id for node in history.nodes(len(run.recording.records)) if node.saved]
+    history, graph = run.recording.history, run.recording.graph
     for number, (_, started) in history.started.items():
-        later = [n for node in saving for n, _ in history.ran_in[node] if n > number]
-        assert later or not started.retain_graph, (
+        runs = [(node, dict(ran)) for node, ran in history.ran_in.items()]
+        again = [node for node, ran in runs if number in ran and max(ran) > number]
+        assert any(graph[node].saved for node in again) or not started.retain_graph, (
             "The last call keeps the graph, and with it all that was saved: no other call follows."
         )
 
@@ -122,7 +122,4 @@ def only_first(w):
 )
 def only_second(w):
     trunk = w * w
-    loss1 = trunk.sum()
-    loss2 = (trunk + 1).square().sum()
-    loss2.backward()
-    return loss1, loss2
+    (trunk + 1).square().sum().backward()

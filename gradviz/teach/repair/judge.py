@@ -131,8 +131,8 @@ class _Case:
             return True
         # What a check sees, and what led to the outcome, only a recording says.
         other = _Case(exercise, self.place, run(program, exercise.given[self.place]))
-        is_seen_alike = self.run.error is not None or self.problems == other.problems
-        return is_seen_alike and self.run.acts == other.run.acts
+        is_alike = self.run.error is not None or self.problems == other.problems
+        return is_alike and self.run.acts == other.run.acts
 
 
 def _pairs(exercise: Exercise, place: int, found: Run) -> dict[str, tuple[Value, Value]]:
@@ -218,11 +218,9 @@ def raised_words(found: Run) -> str:
     if step is not None and step.code is not None and step.line is not None:
         line = clean(step.code.line(step.line))
         what += f" in line {step.line}: `{shorten(line, ROOM)}`" if line else ""
-    if why:
-        return f"{what} ({why})."
-    if isinstance(found.error, RuntimeError):
-        return f"{what}."
-    return f"{what} ({clean(shorten(str(found.error), ROOM))})."
+    if not why and not isinstance(found.error, RuntimeError):
+        why = clean(shorten(str(found.error), ROOM))
+    return f"{what} ({why})." if why else f"{what}."
 
 
 def _message(error: BaseException | None) -> str:

@@ -64,13 +64,10 @@ class Run:
         too, what is wrong without one, the ways in which values were cut off, and how often there
         was a backward, a step or a cleared gradient."""
         history = self.recording.history
-        found: Counter[str] = Counter(
-            one.kind for one in self.recording.explanations if one.is_fault
-        )
-        found.update({event.reason for _, event in history.placed(Operation) if event.reason})
-        for event in (BackwardStarted, OptimizerStepped, ZeroedGrad):
-            found[event.kind] = sum(1 for _ in history.placed(event))
-        return found
+        faults = [one.kind for one in self.recording.explanations if one.is_fault]
+        cuts = {event.reason for _, event in history.placed(Operation) if event.reason}
+        ran = history.in_order(BackwardStarted, OptimizerStepped, ZeroedGrad)
+        return Counter([*faults, *cuts, *(event.kind for _, event in ran)])
 
     @property
     def failure(self) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from gradviz.analysis.explain.errors.ids import use_of
 from gradviz.analysis.explain.errors.no_graph import origins_of_root, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import mean_loss, refused_calls, to_numpy
+from gradviz.analysis.explain.fixes import mean_loss, refused_calls, stay_on_graph, to_numpy
 from gradviz.analysis.explain.fixes.stay_on_graph import fixes_of
 from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
@@ -396,7 +396,7 @@ def asked_for(found: Unused) -> Iterator[Fix]:
             fix
             for one in found.frozen
             if one.name is not None
-            for fix in refused_calls.ask_for(one.words, line_of(one.key, context), context)
+            for fix in stay_on_graph.require_grad(one.words, line_of(one.key, context), context)
         ]
         if len(fixes) == len(found.frozen):  # with fewer, torch refuses the next one
             yield replace(fixes[0], also=tuple(fixes[1:]))

@@ -273,14 +273,8 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
 # --- fixes -----------------------------------------------------------------------------------
 
 
-def fixes(found: GraphFreed) -> Iterator[Fix]:
+def fixes(found: GraphFreed) -> Iterator[Fix | None]:
     """Keep the graph, compute it again, detach the carried state, or run backward of the sum."""
-    for fix in _possible(found):
-        if fix is not None:
-            yield fix
-
-
-def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
         # Whether it may keep them, and where, is not known.

@@ -32,8 +32,7 @@ from gradviz.analysis.explain.fixes.rewriting import (
     called_before,
     with_keyword,
 )
-from gradviz.analysis.explain.fixes.stay_on_graph import require_grad
-from gradviz.model.explanation import CodeLine, Fix
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import Sentence, say
 
 _EDGE: Final = "get_gradient_edge"
@@ -278,13 +277,6 @@ def _asks_for_none(statement: Statement) -> bool:
     compared = (part for part in statement.parts if isinstance(part, ast.Compare))
     values = (value for one in compared for value in (one.left, *one.comparators))
     return any(isinstance(value, ast.Constant) and value.value is None for value in values)
-
-
-def ask_for(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Fix]:
-    """``requires_grad_()`` where a tensor is made."""
-    fix = require_grad(name, made, context)
-    if fix is not None:
-        yield fix
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
