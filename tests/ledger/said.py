@@ -129,8 +129,8 @@ def _seen(program: Program, look: Look) -> str:
 
 
 def not_mended_by(name: str) -> str:
-    """Fixes with which a program still has the fault for which they are offered, or has a new one:
-    a line for each."""
+    """Fixes with which a program still has the fault for which they are offered, or has a new one,
+    a line for each; what is worth a look may come to light with a fix."""
     program, lines = PROGRAMS[name], list[str]()
     before = _explanations(program)
     for one in before:
@@ -138,7 +138,7 @@ def not_mended_by(name: str) -> str:
             if fix.how == "elsewhere":
                 continue
             after = _explanations(program.with_fix(fix))
-            left = Counter(other.kind for other in after)
+            left = Counter(e.kind for e in after if e.is_fault or e.kind == one.kind)
             left.subtract(other.kind for other in before if other is not one)
             told = [kind for kind, times in left.items() if times > 0]
             if told:

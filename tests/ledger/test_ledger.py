@@ -20,8 +20,6 @@ from tests.ledger.tables import AIMS, report, rows_of
 REALISTIC: Final = [bug for bug in ALL if not bug.explained]
 TWICE: Final = frozenset(REALISTIC[::4])
 """Those that are also recorded without following calls where time matters."""
-WRONGLY_ACCUSED: Final = frozenset({"closure of LBFGS in a loop reads a prediction from outside"})
-"""Of which a fixed version is accused: where LBFGS is done it does not use its last gradient."""
 HARMED_WITHOUT_CALLS: Final = frozenset(
     {"cells kept in slots of a dict", "importance of units that forward keeps"}
 )
@@ -87,10 +85,7 @@ def assert_what_is_said(bug: Bug, ran: Ran, mode: Mode) -> None:
         assert said.harmful
     else:
         assert said.harmful == ()
-    if bug.name in WRONGLY_ACCUSED:
-        assert said.accused
-    else:
-        assert said.accused == ()
+    assert said.accused == ()
 
 
 def assert_everything_is_named(bug: Bug) -> None:

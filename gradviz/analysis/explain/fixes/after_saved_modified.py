@@ -108,7 +108,9 @@ def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
 
 
 def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
-    """Whether a write ran where nothing is recorded."""
+    """Whether a write ran where nothing is recorded, or through what is cut off."""
+    if write is not None and write.through == "detach":
+        return True
     found = [] if write is None else statements_at(context.history, write.at)
     return any(mode_around(statement) for statement in found)
 
