@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import traceback
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
@@ -129,18 +128,15 @@ def _seen(program: Program, look: Look) -> str:
 
 
 def not_mended_by(name: str) -> str:
-    """Fixes with which a program still has the fault for which they are offered, or has a new one,
-    a line for each; what is worth a look may come to light with a fix."""
+    """Fixes with which a program still has the fault for which they are offered, or has a new one:
+    a line for each."""
     program, lines = PROGRAMS[name], list[str]()
     before = _explanations(program)
     for one in before:
         for fix in one.fixes:
             if fix.how == "elsewhere":
                 continue
-            after = _explanations(program.with_fix(fix))
-            left = Counter(e.kind for e in after if e.is_fault or e.kind == one.kind)
-            left.subtract(other.kind for other in before if other is not one)
-            told = [kind for kind, times in left.items() if times > 0]
+            told = running.still_wrong(one, before, _explanations(program.with_fix(fix)))
             if told:
                 lines.append(f"{name}: {one.kind}: {fix.how} {fix.line}: {fix.code!r}: {told}\n")
     return "".join(lines)

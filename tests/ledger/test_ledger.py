@@ -145,22 +145,19 @@ def named(name: str) -> Bug:
     return next(bug for bug in ALL if bug.name == name)
 
 
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
+def test_a_fix_is_applied_to_the_file_of_its_line_and_run() -> None:
+    bug = named("residual added in place")
+    ((line, text),) = bug.places("culprit")
+    at = CodeLine(line, text, "blocks.py: forward")
+    for code, verdict in (
         ("x = x + residual", "right"),
         ("x = x + 2 * residual", "another result"),
         ("x = x.clone()", "another result"),
         ("x *= residual", "raises RuntimeError"),
         ("x = x +", "raises SyntaxError"),
         ("x = x + rest", "raises NameError"),
-    ],
-)
-def test_a_fix_is_applied_to_the_file_of_its_line_and_run(code: str, verdict: str) -> None:
-    bug = named("residual added in place")
-    ((line, text),) = bug.places("culprit")
-    fix = Fix(Sentence(), code, "instead", CodeLine(line, text, "blocks.py: forward"))
-    assert verdict_on(bug, fix).startswith(verdict)
+    ):
+        assert verdict_on(bug, Fix(Sentence(), code, "instead", at)).startswith(verdict)
 
 
 def test_a_fix_of_a_line_that_is_not_in_its_file_is_not_applied() -> None:

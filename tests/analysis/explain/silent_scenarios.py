@@ -1025,6 +1025,13 @@ add("the scheduler is first", begin=_TRAINED)("""
         opt.step()  # noticed
 """)
 
+add("a hook of a row beside the way to the loss")("""
+    img = torch.ones(2, 3, requires_grad=True)
+    one = img[0]  # culprit
+    one.register_hook(print)
+    img.exp().sum().backward()  # noticed
+""")
+
 # ------------------------------------------------------------------------ partial gradients
 
 add("a square root in Python", {"p.grad": "torch.tensor(1.25)"})("""

@@ -245,9 +245,13 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
         yield from _of_its_base(found, statement)
     elif found.case == "result" and not _may_be_beside(tensor, context):
         yield from _kept(found, statement)
-    elif found.case == "constant" and tensor.is_leaf and tensor.node is None:
-        if tensor.dtype.startswith(("float", "bfloat", "complex")):
-            yield from stay_on_graph.require_grad(Sentence(_typed(tensor)), made, context)
+    elif (
+        found.case == "constant"
+        and tensor.dtype.startswith(("float", "bfloat", "complex"))
+        and tensor.is_leaf
+        and tensor.node is None
+    ):
+        yield from stay_on_graph.require_grad(Sentence(_typed(tensor)), made, context)
 
 
 def _may_be_beside(tensor: TensorInfo, context: ErrorContext) -> bool:

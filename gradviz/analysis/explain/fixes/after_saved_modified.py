@@ -107,12 +107,15 @@ def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
     return info is not None and bool(info.is_leaf) and info.requires_grad
 
 
-def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
-    """Whether a write ran where nothing is recorded, or through what is cut off."""
-    if write is not None and write.through == "detach":
-        return True
-    found = [] if write is None else statements_at(context.history, write.at)
-    return any(mode_around(statement) for statement in found)
+def _would_be_missing(suspect: ModifiedSlot, write: Written | None, context: ErrorContext) -> bool:
+    """Whether a gradient would lack a write: it ran where nothing is recorded, or through what was
+    cut off, and recorded calls have read what it wrote."""
+    if write is None or write.through != "detach":
+        found = [] if write is None else statements_at(context.history, write.at)
+        return any(mode_around(statement) for statement in found)
+    shown = {info.id for info in context.history.on_storage(suspect.slot.storage, context.step)}
+    later = context.history.events(Operation, context.step, write.step + 1)
+    return any(shown.intersection(event.required) for _, event in later)
 
 
 # --- at the save -----------------------------------------------------------------------------
@@ -126,7 +129,7 @@ def _at_saves(
     found = [copies.saved_copy(s.node, s.slot, s.name, context.history) for s in suspects]
     if any(one is not None and one.statement.line in lines for one in found):
         return
-    if any(_is_unrecorded(write, context) for write in written):
+    if any(_would_be_missing(s, write, context) for s, write in zip(suspects, written)):
         return  # torch would not refuse then, and the write would be missing in the gradient
     if any(_is_within(s, write, context) for s, write in zip(suspects, written)):
         return  # a copy of what the line gives is made too late
