@@ -20,10 +20,6 @@ from tests.ledger.tables import AIMS, report, rows_of
 REALISTIC: Final = [bug for bug in ALL if not bug.explained]
 TWICE: Final = frozenset(REALISTIC[::4])
 """Those that are also recorded without following calls where time matters."""
-HARMED_WITHOUT_CALLS: Final = frozenset(
-    {"cells kept in slots of a dict", "importance of units that forward keeps"}
-)
-"""Of which an offered fix is not right where calls are not followed."""
 
 
 def place_that_raised(traceback: TracebackType | None, bug: Bug) -> Place | None:
@@ -81,10 +77,7 @@ def assert_what_is_said(bug: Bug, ran: Ran, mode: Mode) -> None:
     """Recording changes no error, and nothing that is said is wrong."""
     said = judged(bug, mode)
     assert said.error == (ran.raised, str(ran.error))
-    if mode == "cell alone" and bug.name in HARMED_WITHOUT_CALLS:
-        assert said.harmful
-    else:
-        assert said.harmful == ()
+    assert said.harmful == ()
     assert said.accused == ()
 
 

@@ -244,7 +244,11 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
     elif found.case == "beside":
         yield from _of_its_base(found, statement)
     elif found.case == "result" and not _may_be_beside(tensor, context):
-        yield from _kept(found, statement)
+        ran = [context.history.line(place) for place, _ in context.history.started.values()]
+        places = {(at.code, at.line) for at in ran if at is not None}
+        for fix in _kept(found, statement):
+            if fix.at is None or (fix.at.code, fix.at.line) not in places or fix.how == "before":
+                yield fix  # behind the line with the backward it would be too late
     elif (
         found.case == "constant"
         and tensor.dtype.startswith(("float", "bfloat", "complex"))
