@@ -114,6 +114,11 @@ class ErrorContext:
         )
         return list(found)
 
+    def tensors_read(self, tree: ast.AST | None) -> list[str]:
+        """The variables that an expression reads and that are tensors."""
+        names = [] if tree is None else names_read(tree)
+        return [name for name in names if self.tensor_named(name) is not None]
+
     def _is_value(self, name: str, is_taken_from: bool) -> bool:
         """Whether a name is that of a value; of what is taken from, only if a line binds it."""
         return not is_taken_from or (name in self._bound and name not in ("self", "cls"))
