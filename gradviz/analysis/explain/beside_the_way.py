@@ -29,9 +29,12 @@ def beside_the_way(tensor: TensorInfo, until: int, history: History) -> Uses | N
         ``None`` if one did, or if it is not known.
     """
     started = backwards_until(until, history)
-    ran = [history.node_runs.get((one.number, tensor.node or "")) for one in started]
-    came = [run[1].grad_outputs for run in ran if run is not None]
-    if tensor.node is None or any(not one or one[tensor.output_nr] is not None for one in came):
+    ran = {number for number, _ in history.ran_in.get(tensor.node or "", ())}
+    numbers = ran.intersection(one.number for one in started)
+    runs = [history.node_runs.get((number, tensor.node or "")) for number in numbers]
+    came = [() if run is None else run[1].grad_outputs for run in runs]
+    is_reached = any(not one or one[tensor.output_nr] is not None for one in came)
+    if tensor.node is None or history.counted or is_reached:
         return None
     roots = {node for one in started for node, _ in one.roots}
     flow = Dataflow(history, PythonValues(history), until)

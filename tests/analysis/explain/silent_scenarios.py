@@ -1031,6 +1031,12 @@ add("a hook of a row beside the way to the loss")("""
     one.register_hook(print)
     img.exp().sum().backward()  # noticed
 """)
+add("a retained result that the loss does not use")("""
+    x = torch.ones(2, requires_grad=True)
+    kept = x.exp()
+    kept.retain_grad()
+    (x * kept.detach()).sum().backward()  # culprit noticed
+""")
 
 # ------------------------------------------------------------------------ partial gradients
 
