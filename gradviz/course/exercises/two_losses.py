@@ -10,8 +10,11 @@ def kept_for_a_later_one(run: Run) -> None:
     """A backward keeps the graph only if a later one runs a node again that has saved something."""
     history, graph = run.recording.history, run.recording.graph
     for number, (_, started) in history.started.items():
-        runs = [(node, dict(ran)) for node, ran in history.ran_in.items()]
-        again = [node for node, ran in runs if number in ran and max(ran) > number]
+        again = [
+            node
+            for node, ran in history.ran_in.items()
+            if number in dict(ran) and ran[-1][0] > number
+        ]
         assert any(graph[node].saved for node in again) or not started.retain_graph, (
             "The last call keeps the graph, and with it all that was saved: no other call follows."
         )

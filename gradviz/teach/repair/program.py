@@ -64,10 +64,15 @@ class Run:
         too, what is wrong without one, the ways in which values were cut off, and how often there
         was a backward, a step or a cleared gradient."""
         history = self.recording.history
-        faults = [one.kind for one in self.recording.explanations if one.is_fault]
-        cuts = {event.reason for _, event in history.placed(Operation) if event.reason}
+        cuts = {event.reason for _, event in history.placed(Operation)} - {""}
         ran = history.in_order(BackwardStarted, OptimizerStepped, ZeroedGrad)
-        return Counter([*faults, *cuts, *(event.kind for _, event in ran)])
+        return Counter(
+            [
+                *(one.kind for one in self.recording.explanations if one.is_fault),
+                *cuts,
+                *(event.kind for _, event in ran),
+            ]
+        )
 
     @property
     def failure(self) -> tuple[str, str]:

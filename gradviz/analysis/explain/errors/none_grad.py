@@ -244,11 +244,11 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
     elif found.case == "beside":
         yield from _of_its_base(found, statement)
     elif found.case == "result" and not _may_be_beside(tensor, context):
-        ran = [context.history.line(place) for place, _ in context.history.started.values()]
-        places = {(at.code, at.line) for at in ran if at is not None}
-        for fix in _kept(found, statement):
-            if fix.at is None or (fix.at.code, fix.at.line) not in places or fix.how == "before":
-                yield fix  # behind the line with the backward it would be too late
+        started = context.history.started.values()
+        ran = [context.statement_at(context.history.line(place)) for place, _ in started]
+        lines = [one.at for one in ran if one is not None]
+        kept = _kept(found, statement)  # behind the line with the backward it would be too late
+        yield from (fix for fix in kept if fix.how == "before" or fix.at not in lines)
     elif (
         found.case == "constant"
         and tensor.dtype.startswith(("float", "bfloat", "complex"))
@@ -319,9 +319,8 @@ def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
 
 def _first_of(function: ast.FunctionDef) -> ast.stmt:
     """The first line of a function that is not its docstring."""
-    body = function.body
-    is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return body[1] if is_text and body[1:] else body[0]
+    has_text = ast.get_docstring(function) is not None
+    return function.body[1] if has_text and function.body[1:] else function.body[0]
 
 
 def _typed(tensor: TensorInfo) -> str:

@@ -204,13 +204,12 @@ def _is_plain_update(leaf: TensorInfo | None, context: ErrorContext) -> bool:
     )
 
 
-def own_memory(found: ViewRefused) -> Iterator[Fix]:
+def own_memory(found: ViewRefused) -> Iterator[Fix | None]:
     """A new tensor, or a copy, if nothing else shows the memory of the view later."""
     made, context = found.made, found.context
     module = None if context.refused is None else context.refused.module
     if found.view.name is None and module is not None and context.statement is not None:
-        off = not_in_place(module, context.statement)
-        yield from () if off is None else (off,)
+        yield not_in_place(module, context.statement)
     if found.case == "in backward":
         yield from view_again.copied(found.view, made)
         return

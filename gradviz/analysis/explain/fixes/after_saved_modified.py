@@ -46,7 +46,7 @@ from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
 
 
-def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
+def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix | None]:
     """Changes at the writes, then at the saves; only those that fix every saved tensor."""
     suspects = all_modified_slots(found, context)
     written = [_first_write(suspect, context) for suspect in suspects]
@@ -60,12 +60,10 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
     if any(_leaves_nothing(*pair, context) for pair in zip(written, suspects)):
         return
     if len(known) == len(suspects):
-        rows = rows_in_a_list(known, context)
-        yield from () if rows is None else (rows,)
+        yield rows_in_a_list(known, context)
         at_writes = _of_one_line([_at_write(*pair, context) for pair in zip(known, suspects)])
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
-        fix = together(does, [pair and pair[0] for pair in at_writes])
-        yield from () if fix is None else (fix,)
+        yield together(does, [pair and pair[0] for pair in at_writes])
     yield from _at_saves(suspects, written, context)
 
 
@@ -123,7 +121,7 @@ def _would_be_missing(suspect: ModifiedSlot, write: Written | None, context: Err
 
 def _at_saves(
     suspects: Sequence[ModifiedSlot], written: Sequence[Written | None], context: ErrorContext
-) -> Iterator[Fix]:
+) -> Iterator[Fix | None]:
     """Operations save copies, or hand copies on."""
     lines = {write.at.line for write in written if write is not None and write.at is not None}
     found = [copies.saved_copy(s.node, s.slot, s.name, context.history) for s in suspects]
@@ -133,8 +131,7 @@ def _at_saves(
         return  # torch would not refuse then, and the write would be missing in the gradient
     if any(_is_within(s, write, context) for s, write in zip(suspects, written)):
         return  # a copy of what the line gives is made too late
-    fix = together(_saving(suspects), found)
-    yield from () if fix is None else (fix,)
+    yield together(_saving(suspects), found)
 
 
 def _is_within(suspect: ModifiedSlot, write: Written | None, context: ErrorContext) -> bool:
@@ -163,14 +160,13 @@ def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
 
 def _around_step(
     first: Written, suspects: Iterable[ModifiedSlot], context: ErrorContext
-) -> Iterator[Fix]:
+) -> Iterator[Fix | None]:
     """Move the update after the backward, or compute the loss again after it."""
     suspects = list(suspects)
     statement = _in_frame(first, context)
     carried = carried_by(suspects[0].node.id, context)
     if carried is not None:
-        cut = cut_state(carried, context)
-        yield from () if cut is None else (cut,)
+        yield cut_state(carried, context)
         return
     updated = {suspect.tensor for suspect in suspects}
     for event in context.recording.records[first.step].events:
@@ -192,7 +188,7 @@ def _around_step(
     behind = around_backward.move_behind(statement, context, does)
     if not first.is_optimizer and statement is not None and isinstance(statement.node, ast.Expr):
         behind = moved(statement, context.statement, "after", does)
-    yield from () if behind is None else (behind,)
+    yield behind
 
 
 def _is_mixed_with_itself(written: Written, context: ErrorContext) -> bool:

@@ -221,12 +221,8 @@ def _bound_later(step: int, line: Statement, context: ErrorContext) -> set[str]:
             records[step].depth,
         ):
             other = context.statement_at(context.history.line(later))
-            found |= set() if other is None else _bound_by(other)
+            found |= set() if other is None else set(names_bound(other))
     return found
-
-
-def _bound_by(statement: Statement) -> set[str]:
-    return set(names_bound(statement))
 
 
 # --- computed outside a closure ---------------------------------------------------------------

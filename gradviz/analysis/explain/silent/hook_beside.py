@@ -19,9 +19,8 @@ def hooks_beside(history: History) -> Iterator[Finding]:
     for info in history.tensors(last):
         has_hook = any(hook.kind == "tensor" for hook in info.hooks)
         later = [p for p, _ in history.started.values() if p[0] > (history.born(info.id) or last)]
-        if info.is_leaf is not False or not later or info.grad is not None:
-            continue
-        if not has_hook and not info.retains_grad:
+        is_asked = has_hook or (info.retains_grad and info.grad is None)
+        if info.is_leaf is not False or not later or not is_asked:
             continue
         uses = beside_the_way(info, last, history)
         if uses is not None:
