@@ -153,25 +153,17 @@ def test_a_fix_is_applied_to_the_file_of_its_line_and_run() -> None:
         assert verdict_on(bug, Fix(Sentence(), code, "instead", at)).startswith(verdict)
 
 
-def test_a_fix_of_a_line_that_is_not_in_its_file_is_not_applied() -> None:
+def test_the_line_of_a_fix_is_counted_in_its_file_or_from_the_magic_and_words_are_listed() -> None:
     bug = named("residual added in place")
     ((line, text),) = bug.places("culprit")
     for at in (CodeLine(line, text, "cell"), CodeLine(line, "x = 1", "blocks.py: forward"), None):
         fix = Fix(Sentence(), "x = x + residual", "instead", at)
         assert verdict_on(bug, fix).startswith("raises LookupError")
-
-
-def test_a_fix_in_the_cell_counts_lines_from_the_magic() -> None:
-    at = CodeLine(8, "loss.backward()", "cell")
-    fix = Fix(Sentence(), "h = h.detach()", "after", at)
+    fix = Fix(Sentence(), "h = h.detach()", "after", CodeLine(8, "loss.backward()", "cell"))
     assert verdict_on(named("hidden state carried to the next batch"), fix) == "right"
-
-
-def test_a_fix_in_words_is_right_if_it_is_listed() -> None:
     bug = named("custom Function returns too few gradients")
     for code, verdict in (("return grad_output,  None", "right"), ("return None", "not accepted")):
-        fix = Fix(Sentence(), code, "elsewhere", CodeLine(14))
-        assert verdict_on(bug, fix) == verdict
+        assert verdict_on(bug, Fix(Sentence(), code, "elsewhere", CodeLine(14))) == verdict
 
 
 def test_references_need_no_graph() -> None:

@@ -595,23 +595,6 @@ for _ in range(3):
     loss.backward()  # noticed
 """)
 add(
-    "a state that a module carries in an attribute",
-    {"m.mem.requires_grad": "False", "m.layer.bias.grad is not None": "True"},
-)("""
-class Memory(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(2, 2)
-        self.mem = torch.zeros(2)
-    def forward(self, x):
-        self.mem = self.layer(x).mean(0) * (self.mem + 1)  # culprit
-        return self.mem
-m = Memory()
-for _ in range(3):
-    loss = m(torch.ones(3, 2)).sum()
-    loss.backward()  # noticed
-""")
-add(
     "computed once before a loop that trains what made it",
     {"bool(emb.weight.grad.abs().sum() > 0)": "True"},
 )("""

@@ -426,15 +426,6 @@ add("zero_grad once per epoch", {"w.detach()": "torch.tensor([-1.0, 0.0])"})("""
             w.sum().backward()  # culprit
             opt.step()  # noticed
 """)
-add("zero_grad at every second batch", {"w.detach()": "torch.tensor([-1.0, 0.0])"})("""
-    w = torch.tensor([1.0, 2.0], requires_grad=True)
-    opt = optim.SGD([w], lr=0.5)
-    for batch in range(4):
-        if batch % 2 == 0:
-            opt.zero_grad(set_to_none=False)
-        w.sum().backward()  # culprit
-        opt.step()  # noticed
-""")
 add(
     "an optimizer of each client that clears only at its beginning",
     {"w.detach()": "torch.tensor([-1.0, 0.0])"},
