@@ -842,6 +842,12 @@ h = w * 2
 h.requires_grad = False  # culprit noticed
 (w * h).sum().backward()
 """)
+add("flag of a result, set to what it is", {"w.grad": "torch.full((2,), 2.0)"})("""
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+h.requires_grad = True  # culprit noticed
+h.sum().backward()
+""")
 add("an array", {"array.tolist()": "[2.0, 4.0]"})("""
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 h = w * 2
