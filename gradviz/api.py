@@ -30,6 +30,7 @@ from gradviz.model import (
 )
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold import Fold
+from gradviz.model.formatting import a_kind
 from gradviz.model.progress import working
 from gradviz.view.figures.gradient_heat import heat_of
 from gradviz.view.figures.memory import figures_of
@@ -151,7 +152,7 @@ def show(
     """
     if len(what) == 1 and isinstance(what[0], GraphWidget):
         raise OptionError(
-            f"this is a {type(what[0]).__name__}, which is shown by itself: write its name alone "
+            f"this is {a_kind(what[0])}, which is shown by itself: write its name alone "
             "in the last line of a cell, or display(it) anywhere else"
         )
     if unknown:
@@ -168,8 +169,7 @@ def show(
     options = DrawOptions.of(direction, engine_arrows, show, hide, density, focus)
     if model is not None and not isinstance(model, Module):
         raise OptionError(
-            f"model= must be an nn.Module, but is a {type(model).__name__}: "
-            "gradviz.show(loss, model=model)"
+            f"model= must be an nn.Module, but is {a_kind(model)}: gradviz.show(loss, model=model)"
         )
     if any(isinstance(one, (Recording, Explanation, Explanations)) for one in what):
         _refuse_folds(fold, model)
@@ -294,7 +294,7 @@ def audit(
     """
     if recording is not None and not isinstance(recording, Recording):
         raise OptionError(
-            f"recording= is a {type(recording).__name__}, not a Recording. Make one like this: "
+            f"recording= is {a_kind(recording)}, not a Recording. Make one like this: "
             "with gradviz.record() as recording: loss = model(x).sum()"
         )
     with working("audit"):
@@ -351,7 +351,7 @@ def memory(
     is_data = isinstance(loss, (Graph, Recording))
     if is_data and (model is not None or names is not None):
         raise OptionError(
-            f"model= and names= apply to tensors; a {type(loss).__name__} already contains names "
+            f"model= and names= apply to tensors; {a_kind(loss)} already contains names "
             "and modules: gradviz.memory(recording)"
         )
     if isinstance(loss, Recording):
@@ -367,7 +367,7 @@ def memory(
             found = memory_of(loss)
     elif model is not None and not isinstance(model, Module):
         raise OptionError(
-            f"model= must be an nn.Module, but is a {type(model).__name__}; pass several outputs "
+            f"model= must be an nn.Module, but is {a_kind(model)}; pass several outputs "
             "as one list: gradviz.memory([loss, other], model)"
         )
     else:
@@ -411,12 +411,12 @@ def gradient_flow(recording: Recording, model: Module | None = None) -> ReportWi
     """
     if not isinstance(recording, Recording):
         raise OptionError(
-            f"recording is a {type(recording).__name__}, not a Recording. Make one like this: "
+            f"recording is {a_kind(recording)}, not a Recording. Make one like this: "
             "with gradviz.record() as recording: loss.backward()"
         )
     if model is not None and not isinstance(model, Module):
         raise OptionError(
-            f"model= must be an nn.Module, but is a {type(model).__name__}; without it all "
+            f"model= must be an nn.Module, but is {a_kind(model)}; without it all "
             "parameters of the recording are shown"
         )
     with working("gradient_flow"):
@@ -495,7 +495,7 @@ def _compared(which: str, given: Any) -> Graph | Recording | None:
             return found
     if naming.is_tensor(given) or (isinstance(given, (list, tuple, dict)) and given):
         return None
-    kind = "None" if given is None else f"a {type(given).__name__}"
+    kind = "None" if given is None else f"{a_kind(given)}"
     if isinstance(given, ReportWidget):
         kind = "a report without a graph"
     raise NotATensorError(

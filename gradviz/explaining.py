@@ -15,6 +15,7 @@ from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.model import GradvizError, NothingRaisedError, OptionError, Recording
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
+from gradviz.model.formatting import a_kind
 from gradviz.model.progress import working
 from gradviz.model.report import Report
 
@@ -81,7 +82,7 @@ def _explained(what: BaseException | Recording | Explanation | None) -> Explanat
     if isinstance(what, Explanation):
         return Explanations() if what.recording is None else of_recording(what.recording)
     raise OptionError(
-        f"explain() takes an exception or a Recording, not a {type(what).__name__}: "
+        f"explain() takes an exception or a Recording, not {a_kind(what)}: "
         "gradviz.explain(error), gradviz.explain(recording)"
     )
 

@@ -189,7 +189,7 @@ def test_the_magic_and_the_recorder_have_one_smallest_budget() -> None:
     ("name", "why"),
     [
         ("nowhere", "there is no 'nowhere' for --into"),
-        ("n", "--into n is a int"),
+        ("n", "--into n is an int"),
         ("n.f", "there is no"),
     ],
 )

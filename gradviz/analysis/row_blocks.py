@@ -48,6 +48,24 @@ class RowFacts(Protocol):
         """The totals of a block: one cell per column, its label first."""
 
 
+class NamedRows:
+    """Rows whose names are paths."""
+
+    is_ordered = False
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self.paths: Sequence[Path] = [tuple(name.split(".")) for name in names]
+
+    def label(self, path: Path) -> str:
+        """A path as it is written."""
+        return ".".join(path)
+
+    def name(self, row: int) -> str:
+        """What a row is called."""
+        return self._names[row]
+
+
 def blocks_of(facts: RowFacts) -> tuple[RowMember, ...]:
     """The rows of a table in one block with the total, which has blocks in it.
 

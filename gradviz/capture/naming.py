@@ -17,6 +17,7 @@ import torch
 
 from gradviz.capture import contents
 from gradviz.model import NamesError
+from gradviz.model.formatting import a_kind
 
 MOST_OBJECTS: Final = 50_000
 """How many objects are searched for names before the search stops."""
@@ -281,7 +282,7 @@ def given_names(names: Mapping[str, torch.Tensor] | None) -> list[Named]:
         return []
     if not isinstance(names, Mapping):
         raise NamesError(
-            f"names= must map names to tensors, and this is a {type(names).__name__}. gradviz "
+            f"names= must map names to tensors, and this is {a_kind(names)}. gradviz "
             'finds variables by itself; to name others type names={"w": w}'
         )
     for name, value in names.items():
@@ -292,7 +293,7 @@ def given_names(names: Mapping[str, torch.Tensor] | None) -> list[Named]:
             )
         if not is_tensor(value):
             raise NamesError(
-                f"names[{name!r}] is a {type(value).__name__}, not a tensor. Only tensors have a "
+                f"names[{name!r}] is {a_kind(value)}, not a tensor. Only tensors have a "
                 f"place in the autograd graph: names={{{name!r}: the_tensor}}"
             )
     return list(names.items())

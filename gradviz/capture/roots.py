@@ -11,6 +11,7 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.model import NoGraphError, NotATensorError, progress
+from gradviz.model.formatting import a_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def what_instead(value: object) -> str:
         )
     if callable(getattr(value, "next_functions", None)) or hasattr(value, "next_functions"):
         return f"the node {type(value).__name__}; pass the tensor whose grad_fn it is"
-    return f"a {type(value).__name__}; only tensors hang on an autograd graph"
+    return f"{a_kind(value)}; only tensors hang on an autograd graph"
 
 
 def place(text: str, tensor: torch.Tensor) -> Root:

@@ -12,7 +12,7 @@ from gradviz.check.arguments import Given, callers_names, tensors_in
 from gradviz.check.frames import HIDDEN
 from gradviz.check.verdict import Passed, not_known
 from gradviz.model import CheckFailed, OptionError
-from gradviz.model.formatting import number
+from gradviz.model.formatting import a_kind, number
 
 __tracebackhide__ = HIDDEN
 
@@ -65,8 +65,7 @@ def derivative(function: Callable[..., Any], *inputs: Any) -> Passed:
     """
     if not callable(function):
         raise OptionError(
-            f"derivative() takes a function of tensors, not a {type(function).__name__}. "
-            f"Type: {_CALL}"
+            f"derivative() takes a function of tensors, not {a_kind(function)}. Type: {_CALL}"
         )
     names = callers_names()
     given = [tensors_in((one,), "the input", _CALL, names, modules=False)[0] for one in inputs]
@@ -95,7 +94,7 @@ class _Runs:
             not_known(
                 "what the function returns",
                 "a function that takes float64",
-                f"it raised a {type(error).__name__} for copies of the inputs in float64",
+                f"it raised {a_kind(error)} for copies of the inputs in float64",
                 "model.double()  # if it has parameters",
             )
         if not isinstance(found, torch.Tensor):

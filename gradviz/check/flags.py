@@ -12,6 +12,7 @@ from gradviz.check.arguments import Given, callers_names, listed, tensors_in
 from gradviz.check.frames import HIDDEN
 from gradviz.check.verdict import Failure, Passed, judge, unknown
 from gradviz.model import OptionError, TensorInfo
+from gradviz.model.formatting import a_kind
 
 __tracebackhide__ = HIDDEN
 
@@ -298,7 +299,7 @@ def hooks(tensor: Any, *functions: str | Callable[..., Any]) -> Passed:
     for one in functions:
         if not isinstance(one, str) and not callable(one):
             raise OptionError(
-                f"hooks() takes functions or their names, not a {type(one).__name__}. "
+                f"hooks() takes functions or their names, not {a_kind(one)}. "
                 "Type: gradviz.check.hooks(w, clip)"
             )
     wanted = [one if isinstance(one, str) else autograd.describe_hook(one) for one in functions]

@@ -8,6 +8,7 @@ from typing import Any, Final
 from gradviz.check.frames import HIDDEN
 from gradviz.check.verdict import Passed, not_known
 from gradviz.model import CheckFailed, OptionError, Recording
+from gradviz.model.formatting import a_kind
 from gradviz.model.history import History
 from gradviz.model.turns import Turn
 
@@ -51,7 +52,7 @@ def no_leak(recording: Any) -> Passed:
     """
     if not isinstance(recording, Recording):
         raise OptionError(
-            f"no_leak() takes a Recording, not a {type(recording).__name__}: only a recording "
+            f"no_leak() takes a Recording, not {a_kind(recording)}: only a recording "
             f"knows which nodes still exist. Type: {_RECORD}"
         )
     loops = _loops(recording)

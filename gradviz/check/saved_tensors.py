@@ -9,6 +9,7 @@ from gradviz.check.reading import behind
 from gradviz.check.slots import kept, kept_of, raise_if_freed, refuse_hidden, whole
 from gradviz.check.verdict import Passed, not_known
 from gradviz.model import CheckFailed, OptionError
+from gradviz.model.formatting import a_kind
 
 __tracebackhide__ = HIDDEN
 
@@ -226,13 +227,10 @@ _MODIFIED: Final = (
 def _check_options(by: object, name: object, version: object) -> None:
     call = 'Type: gradviz.check.saved(loss, x, "MulBackward0", name="other", version=0)'
     if by is not None and not isinstance(by, str):
-        raise OptionError(
-            f"by= is the name of a node, or its id, not a {type(by).__name__}. {call}"
-        )
+        raise OptionError(f"by= is the name of a node, or its id, not {a_kind(by)}. {call}")
     if name is not None and not isinstance(name, str):
         raise OptionError(
-            f"name= is the name of a saved tensor, as torch has it, not a {type(name).__name__}. "
-            f"{call}"
+            f"name= is the name of a saved tensor, as torch has it, not {a_kind(name)}. {call}"
         )
     if version is not None and (type(version) is not int or version < 0):
         raise OptionError(f"version= is a whole number from 0 on, not {version!r:.40}. {call}")

@@ -22,6 +22,7 @@ from gradviz.check.frames import HIDDEN
 from gradviz.check.numbers import plain
 from gradviz.check.verdict import Failure, Passed, judge, not_known, unknown
 from gradviz.model import CheckFailed, NotATensorError, OptionError
+from gradviz.model.formatting import a_kind
 
 __tracebackhide__ = HIDDEN
 
@@ -169,20 +170,18 @@ def _changes(
 
 def _check_arguments(model: Any, step: Any, optimizer: Any) -> None:
     if not isinstance(model, Module):
-        raise NotATensorError(f"model is a {type(model).__name__}, not an nn.Module. Type: {_CALL}")
+        raise NotATensorError(f"model is {a_kind(model)}, not an nn.Module. Type: {_CALL}")
     if next(model.parameters(), None) is None:
         raise NotATensorError(
-            f"model is a {type(model).__name__} without parameters, so nothing can learn. "
-            f"Type: {_CALL}"
+            f"model is {a_kind(model)} without parameters, so nothing can learn. Type: {_CALL}"
         )
     if not callable(step) or isinstance(step, Module):
         raise OptionError(
-            f"step is a {type(step).__name__}, not a function that trains a model once. "
-            f"Type: {_CALL}"
+            f"step is {a_kind(step)}, not a function that trains a model once. Type: {_CALL}"
         )
     if optimizer is not None and not isinstance(optimizer, Optimizer):
         raise OptionError(
-            f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. "
+            f"optimizer= is {a_kind(optimizer)}, not an optimizer of torch. "
             "Type: gradviz.check.learns(model, step, optimizer=optimizer)"
         )
     given = (model,) if optimizer is None else (model, optimizer)
@@ -206,7 +205,7 @@ def _chosen(named: dict[str, Tensor], parameters: Sequence[Any], check: str) -> 
     for path in parameters:
         if not isinstance(path, str):
             raise OptionError(
-                f"{check}() takes paths in the model, not a {type(path).__name__}: the step runs "
+                f"{check}() takes paths in the model, not {a_kind(path)}: the step runs "
                 f'on a copy. Type: gradviz.check.{check}(model, step, "head")'
             )
         inside = [name for name in named if name == path or name.startswith(f"{path}.")]

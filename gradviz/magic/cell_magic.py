@@ -18,6 +18,7 @@ from gradviz.magic.line_magic import LineMagic
 from gradviz.magic.options import MARK, NAME, MagicOptions, parser, read_options
 from gradviz.magic.quiet_recording import QuietRecording
 from gradviz.model import GradvizError, Recording
+from gradviz.model.formatting import a_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class CellMagic:
             ) from None
         if not callable(found) and not isinstance(found, ModuleType):
             raise UsageError(
-                f"{MARK}: {option} {name} is a {type(found).__name__}, which has no lines to "
+                f"{MARK}: {option} {name} is {a_kind(found)}, which has no lines to "
                 "record; use a function or a module. The cell was not run."
             )
         return found

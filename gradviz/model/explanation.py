@@ -114,6 +114,7 @@ ErrorKind: TypeAlias = Literal[
     "trained in eval mode",
     "evaluated in training mode",
     "scheduler before the optimizer",
+    "off the way to the loss",
 ]
 """The kind of the fault; it does not change between releases of torch."""
 SILENT: Final[frozenset[str]] = frozenset(
@@ -151,6 +152,7 @@ SILENT: Final[frozenset[str]] = frozenset(
         "trained in eval mode",
         "evaluated in training mode",
         "scheduler before the optimizer",
+        "off the way to the loss",
     }
 )
 """Kinds in which torch raises nothing."""

@@ -31,6 +31,12 @@ def plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}"
 
 
+def a_kind(value: object) -> str:
+    """The class of what was given, in a sentence: ``a Tensor``, ``an int``."""
+    name = type(value).__name__
+    return f"an {name}" if name[:1] in "aeioAEIO" else f"a {name}"
+
+
 def number(value: Number, digits: int = 4) -> str:
     """A value as Python would write it, floats with few significant digits.
 

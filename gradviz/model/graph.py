@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from gradviz.model.columns import COLUMN_NAMES, Columns, ColumnsOf, Nodes, number_of
 from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
+from gradviz.model.formatting import plural
 from gradviz.model.forward_order import order_of
 from gradviz.model.presentation import Displayed
 from gradviz.model.progress import counted, working
@@ -438,7 +439,8 @@ class Graph(Displayed):
 
     def __repr__(self) -> str:
         roots = ", ".join(dict.fromkeys(self._columns.name[i] for i, _ in self._root_places))
-        return f"<Graph of {roots}: {len(self)} nodes, {len(self.leaves)} leaves>"
+        sizes = plural(len(self), "node"), plural(len(self.leaves), "leaf")
+        return f"<Graph of {roots}: {', '.join(sizes)}>"
 
     @property
     def device(self) -> str | None:

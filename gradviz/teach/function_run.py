@@ -21,6 +21,7 @@ from gradviz.capture import naming
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.capture.traversal import read_walked, snapshot_of
 from gradviz.model import GradvizError, Graph, NoGraphError, NotATensorError
+from gradviz.model.formatting import a_kind
 from gradviz.model.reachability import entries, reachable
 
 RandomState = tuple[torch.Tensor, list[torch.Tensor]]
@@ -226,7 +227,7 @@ def _flat(place: str, value: Any, names: tuple[str, ...], name: str = "") -> Ite
 
 
 def _no_tensor(value: object) -> NotATensorError:
-    what = "None" if value is None else f"a {type(value).__name__}"
+    what = "None" if value is None else f"{a_kind(value)}"
     return NotATensorError(
         f"the function returned {what}, and a picture needs a tensor: return the tensor whose "
         'graph you want to see, or a dict of tensors with their names: return {"loss": loss}'

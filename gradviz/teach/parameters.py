@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import torch
 
 from gradviz.model import OptionError
+from gradviz.model.formatting import a_kind
 from gradviz.teach.controls import (
     SWITCHES,
     Choice,
@@ -39,7 +40,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """
     if not callable(function):
         raise OptionError(
-            f"explore() needs a function, and this is a {type(function).__name__}. "
+            f"explore() needs a function, and this is {a_kind(function)}. "
             "Put the code into a function: def program(a, b): return a * b; "
             "gradviz.explore(program, a=2.0, b=3.0)"
         )

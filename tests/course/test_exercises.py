@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,7 @@ def test_an_exercise_has_all_that_a_learner_needs(name: str) -> None:
     assert len(exercise.given) >= 2, "with one input, typed-in numbers would do"
     assert len(exercise.solutions) >= 3
     assert len(exercise.wrong) >= 3
+    assert set(TAKEN_FOR_RIGHT) <= set(NAMES)
     if taken_for_right := TAKEN_FOR_RIGHT.get(name):
         assert taken_for_right in [wrong.program.__name__ for wrong in exercise.wrong]
     assert exercise.why
@@ -85,8 +87,37 @@ def assert_the_repairing_line_is_not_told(exercise: Exercise) -> None:
         assert not [line for line in new if len(line) > 8 and line in told]
 
 
-def test_what_was_taken_for_right_is_of_exercises_that_are_there() -> None:
-    assert set(TAKEN_FOR_RIGHT) <= set(NAMES)
+def a_new_leaf(x: Any) -> Any:
+    loss = x.exp().detach().requires_grad_().add(1).log().sum()
+    loss.backward()
+    return loss
+
+
+def only_asked_for(w: Any, x: Any) -> Any:
+    h = w * x
+    (found,) = torch.autograd.grad((h * h).sum(), h)
+    return found
+
+
+def never_finished(w: Any, samples: Any) -> Any:
+    mean = torch.tensor([((w * one - 3) ** 2).item() for one in samples]).mean()
+    with contextlib.suppress(RuntimeError):
+        mean.backward()
+    return mean
+
+
+def test_an_outcome_alone_is_given_no_cause(subtests: pytest.Subtests) -> None:
+    for name, same_outcome, program in (
+        ("add-in-place", "caught", a_new_leaf),
+        ("inside-gradient", "new_leaf", only_asked_for),
+        ("losses-in-a-list", "flag_set", never_finished),
+    ):
+        exercise = exercise_of_course(name)
+        wrong = {one.program.__name__: one.program for one in exercise.wrong}[same_outcome]
+        found, other = (judge(exercise, one).verdict for one in (program, wrong))
+        with subtests.test(program.__name__):
+            assert found.outcomes == other.outcomes
+            assert found.known == ""
 
 
 # -- hostile programs --

@@ -5,6 +5,7 @@ which follows no calls. Loud faults raise an error of torch's; silent ones do no
 
 With ``--said FILE`` it writes instead all that gradviz says of each program of the tests, and
 with ``--compare`` it prints the programs of which that is not what the golden file has a hash of.
+With ``--fixes`` it prints the fixes that do not mend the program to which they are offered.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.ledger.judging import MODES
-from tests.ledger.said import PARTS, changed, hash_of, names_of, said_of_all
+from tests.ledger.said import PARTS, changed, hash_of, names_of, not_mended_by, of_all
 from tests.ledger.tables import report
 
 
 def main() -> None:
     """Print the tables, or write what is said."""
     given = _arguments()
+    if given.fixes:
+        print("".join(of_all(names_of(given.parts), not_mended_by).values()), end="")
+        return
     if given.said is None and not given.compare:
         _print_tables(given)
         return
-    said = said_of_all(names_of(given.parts))
+    said = of_all(names_of(given.parts))
     if given.said is not None:
         text = "".join(f"=== {name}\n{text}" for name, text in said.items())
         given.said.write_text(text, "utf-8")
@@ -49,6 +53,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="PART", help="part of family or name")
     parser.add_argument("--said", type=Path, metavar="FILE", help="write all that is said")
     parser.add_argument("--compare", action="store_true", help="with the hashes that are golden")
+    parser.add_argument("--fixes", action="store_true", help="fixes after which a fault is told")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="of programs")
     return parser.parse_args()
 

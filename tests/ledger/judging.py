@@ -15,7 +15,7 @@ from gradviz.model import GradvizError, Recording
 from gradviz.model.audit import Audit, ParameterAudit
 from gradviz.model.explanation import CodeLine, Explanation, Fix
 from gradviz.model.memory import Memory
-from tests.analysis.explain.running import fixed
+from tests.analysis.explain.running import fixed, still_wrong
 from tests.ledger.bug import Bug, Piece, Place, first_line
 from tests.ledger.running import Mode, Ran, are_equal, run, values_of
 
@@ -70,7 +70,8 @@ class Offered:
 
     code: str
     verdict: str
-    """``"right"``, ``"raises ..."``, ``"another result"``, ``"not accepted"``."""
+    """``"right"``, ``"raises ..."``, ``"another result"``, ``"still told: ..."``, ``"not
+    accepted"``."""
 
     @property
     def is_right(self) -> bool:
@@ -128,6 +129,7 @@ def judged(bug: Bug, mode: Mode) -> Judged:
     against = {(one.tool, one.what) for one in after[0]}
     told = [one for one in findings if (one.tool, one.what) not in against]
     lines = [one.at for one in told]
+    every = explanations
     if bug.is_silent:
         explanations = tuple(e for e in explanations if ("explanation", e.kind) not in against)
     found = next(iter(explanations), Explanation())
@@ -143,7 +145,9 @@ def judged(bug: Bug, mode: Mode) -> Judged:
         variable=any(name in bug.variables for name in found.variables[:2]),
         culprit=any(at_fault),
         first=any(at_fault[:1]),
-        offered=tuple(Offered(fix.code, verdict_on(bug, fix)) for fix in found.fixes),
+        offered=tuple(
+            Offered(fix.code, verdict_on(bug, fix, found, every, mode)) for fix in found.fixes
+        ),
         told_by=tuple(dict.fromkeys(one.tool for one in told)),
         accused=tuple(
             (n, e) for n, each in enumerate(after) for e in each if is_accusation(bug, e)
@@ -276,19 +280,32 @@ def _result(bug: Bug, pieces: Sequence[Piece], shown: str = "") -> Result:
     return Result("", values_of(ran.space, bug.result), is_shown)
 
 
-def verdict_on(bug: Bug, fix: Fix) -> str:
-    """Whether the program is right with a fix that was offered."""
+def verdict_on(
+    bug: Bug,
+    fix: Fix,
+    told: Explanation | None = None,
+    every: Sequence[Explanation] = (),
+    mode: Mode = "plain",
+) -> str:
+    """Whether the program is right with a fix that was offered, and the fault is gone.
+
+    Args:
+        bug: The program.
+        fix: The fix.
+        told: What it is offered for.
+        every: All that is told of the program.
+        mode: How it is recorded.
+    """
+    after: list[Explanation] = []
+
+    def look(ran: Ran) -> None:
+        after.extend(() if ran.recording is None else ran.recording.explanations)
+
     if fix.how == "elsewhere":
         is_accepted = _without_spaces(fix.code) in map(_without_spaces, bug.accepted)
         return "right" if is_accepted else "not accepted"
-    edits: dict[int, list[Fix]] = {}
-    for one in (fix, *fix.also):
-        at = _piece_of(bug.pieces, one.at)
-        if at is None:
-            return f"line {one.line} is in no file that is named"
-        edits.setdefault(at, []).append(replace(one, also=()))
     try:
-        ran = run([_edited(bug.pieces, at, edits.get(at, [])) for at in range(len(bug.pieces))])
+        ran = run(pieces_with(fix, bug.pieces), mode, look)
         if ran.error is not None:
             raise ran.error
         result = values_of(ran.space, bug.result)
@@ -296,8 +313,25 @@ def verdict_on(bug: Bug, fix: Fix) -> str:
         return f"raises {type(error).__name__}: {str(error)[:60]}"
     reference, of_fixes, also_right = expected(bug)
     results = (reference, *of_fixes, *also_right)
-    is_right = any(are_equal(result, one.values) for one in results if not one.error)
-    return "right" if is_right else "another result"
+    if not any(are_equal(result, one.values) for one in results if not one.error):
+        return "another result"
+    still = [] if told is None else still_wrong(told, every, after)
+    return f"still told: {', '.join(still)}" if still else "right"
+
+
+def pieces_with(fix: Fix, pieces: Sequence[Piece]) -> list[Piece]:
+    """A program with a fix applied.
+
+    Raises:
+        LookupError: If a line of the fix is in no file that is named.
+    """
+    edits: dict[int, list[Fix]] = {}
+    for one in (fix, *fix.also):
+        at = _piece_of(pieces, one.at)
+        if at is None:
+            raise LookupError(f"line {one.line} is in no file that is named")
+        edits.setdefault(at, []).append(replace(one, also=()))
+    return [_edited(pieces, at, edits.get(at, [])) for at in range(len(pieces))]
 
 
 def _edited(pieces: Sequence[Piece], at: int, edits: Sequence[Fix]) -> Piece:

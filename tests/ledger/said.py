@@ -9,26 +9,27 @@ from __future__ import annotations
 import dataclasses
 import os
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
-from functools import partial
 from hashlib import sha256
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 
 import gradviz
 from gradviz.model import Recording
+from gradviz.model.explanation import Explanation, Fix
 from tests.analysis.explain import running, silent_innocents, silent_running
 from tests.analysis.explain import silent_scenarios as silent
 from tests.analysis.explain.gradient_scenarios import ALL as SCENARIOS  # and of scenarios.py
 from tests.ledger.bug import Piece
+from tests.ledger.judging import pieces_with
 from tests.ledger.programs import ALL as BUGS
 from tests.ledger.running import Ran
 from tests.ledger.running import run as run_pieces
@@ -38,46 +39,65 @@ GOLDEN: Final = Path(__file__).parents[1] / "golden" / "said.txt"
 PARTS: Final = ("ledger", "scenario", "silent", "innocent", "fixed")
 """Where programs are from, as their names begin; ``"fixed"`` are fixed versions of the ledger's."""
 Look: TypeAlias = Callable[[Recording], str]
-Program: TypeAlias = Callable[[Look], str]
-"""Runs a program while it is recorded, and looks at the recording while its files exist."""
 
 
-def _of_pieces(pieces: tuple[Piece, ...], look: Look) -> str:
-    seen: list[str] = []
+class Program(NamedTuple):
+    """A program of the tests."""
 
-    def finish(ran: Ran) -> None:
-        seen.append("no recording\n" if ran.recording is None else look(ran.recording))
-
-    run_pieces(pieces, "as it comes", finish)
-    return seen[0]
-
-
-def _of_scenario(text: str, look: Look) -> str:
-    try:
-        found = running.run(running.unmarked(text), lambda: gradviz.record())["found"]
-    except Exception as error:
-        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-        (program,) = (frame for frame in frames if frame.f_code.co_name == "program")
-        found = program.f_locals["found"]
-    return look(found)
+    look_at: Callable[[Look], str]
+    """Runs it while it is recorded, and looks at the recording while its files exist."""
+    with_fix: Callable[[Fix], Program]
+    """The program with a fix applied."""
 
 
-def _of_silent(text: str, before: str, look: Look) -> str:
-    return look(silent_running.run_recorded(running.unmarked(text), before))
+def _of_pieces(pieces: Sequence[Piece]) -> Program:
+    def look_at(look: Look) -> str:
+        seen: list[str] = []
+
+        def finish(ran: Ran) -> None:
+            seen.append("no recording\n" if ran.recording is None else look(ran.recording))
+
+        run_pieces(pieces, "as it comes", finish)
+        return seen[0]
+
+    return Program(look_at, lambda fix: _of_pieces(pieces_with(fix, pieces)))
+
+
+def _of_scenario(text: str) -> Program:
+    def look_at(look: Look) -> str:
+        try:
+            found = running.run(running.unmarked(text), lambda: gradviz.record())["found"]
+        except Exception as error:
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            (program,) = (frame for frame in frames if frame.f_code.co_name == "program")
+            found = program.f_locals["found"]
+        return look(found)
+
+    return Program(look_at, lambda fix: _of_scenario(running.fixed(text, fix)))
+
+
+def _of_silent(text: str, before: str) -> Program:
+    def look_at(look: Look) -> str:
+        return look(silent_running.run_recorded(running.unmarked(text), before))
+
+    def with_fix(fix: Fix) -> Program:
+        return _of_silent(running.fixed(text, fix, silent_running.FIRST), before)
+
+    return Program(look_at, with_fix)
 
 
 def _programs() -> Iterator[tuple[str, Program]]:
     for bug in BUGS:
-        yield f"ledger|{bug.name}", partial(_of_pieces, bug.pieces)
+        yield f"ledger|{bug.name}", _of_pieces(bug.pieces)
     for scenario in SCENARIOS:
-        yield f"scenario|{scenario.name}", partial(_of_scenario, scenario.text)
+        yield f"scenario|{scenario.name}", _of_scenario(scenario.text)
     for one in silent.SCENARIOS:
-        yield f"silent|{one.name}", partial(_of_silent, one.text, one.before)
+        yield f"silent|{one.name}", _of_silent(one.text, one.before)
     for innocent in silent_innocents.INNOCENTS:
-        yield f"innocent|{innocent.name}", partial(_of_silent, innocent.text, innocent.before)
+        yield f"innocent|{innocent.name}", _of_silent(innocent.text, innocent.before)
     for bug in BUGS:
         for number, way in enumerate(bug.fixes):
-            yield f"fixed|{bug.name}|{number}", partial(_of_pieces, bug.fixed(way))
+            yield f"fixed|{bug.name}|{number}", _of_pieces(bug.fixed(way))
 
 
 _NAMED: Final = tuple(_programs())
@@ -93,14 +113,44 @@ def names_of(parts: Collection[str] = PARTS) -> list[str]:
 
 def said_of(name: str) -> str:
     """All fields of all explanations of a program, and the text of all together."""
+    return _seen(PROGRAMS[name], _text_of)
+
+
+def _seen(program: Program, look: Look) -> str:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     np.random.seed(0)
     try:
         with redirect_stdout(StringIO()):  # some programs print
-            return PROGRAMS[name](_text_of)
+            return program.look_at(look)
     finally:
         torch.set_num_threads(threads)
+
+
+def not_mended_by(name: str) -> str:
+    """Fixes with which a program still has the fault for which they are offered, or has a new one:
+    a line for each."""
+    program, lines = PROGRAMS[name], list[str]()
+    before = _explanations(program)
+    for one in before:
+        for fix in one.fixes:
+            if fix.how == "elsewhere":
+                continue
+            told = running.still_wrong(one, before, _explanations(program.with_fix(fix)))
+            if told:
+                lines.append(f"{name}: {one.kind}: {fix.how} {fix.line}: {fix.code!r}: {told}\n")
+    return "".join(lines)
+
+
+def _explanations(program: Program) -> list[Explanation]:
+    found: list[Explanation] = []
+
+    def look(recording: Recording) -> str:
+        found.extend(recording.explanations)
+        return ""
+
+    _seen(program, look)
+    return found
 
 
 def _text_of(recording: Recording) -> str:
@@ -113,10 +163,10 @@ def _text_of(recording: Recording) -> str:
     return "".join([*fields, f"{gradviz.explain(recording)}\n"])
 
 
-def said_of_all(names: Collection[str]) -> dict[str, str]:
+def of_all(names: Collection[str], asked: Callable[[str], str] = said_of) -> dict[str, str]:
     """What is said of programs, found by as many processes as there are cores."""
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as processes:
-        return dict(zip(names, processes.map(said_of, names, chunksize=16), strict=True))
+        return dict(zip(names, processes.map(asked, names, chunksize=16), strict=True))
 
 
 def hash_of(text: str) -> str:

@@ -20,12 +20,6 @@ from tests.ledger.tables import AIMS, report, rows_of
 REALISTIC: Final = [bug for bug in ALL if not bug.explained]
 TWICE: Final = frozenset(REALISTIC[::4])
 """Those that are also recorded without following calls where time matters."""
-WRONGLY_ACCUSED: Final = frozenset({"closure of LBFGS in a loop reads a prediction from outside"})
-"""Of which a fixed version is accused: where LBFGS is done it does not use its last gradient."""
-HARMED_WITHOUT_CALLS: Final = frozenset(
-    {"cells kept in slots of a dict", "importance of units that forward keeps"}
-)
-"""Of which an offered fix is not right where calls are not followed."""
 
 
 def place_that_raised(traceback: TracebackType | None, bug: Bug) -> Place | None:
@@ -83,14 +77,8 @@ def assert_what_is_said(bug: Bug, ran: Ran, mode: Mode) -> None:
     """Recording changes no error, and nothing that is said is wrong."""
     said = judged(bug, mode)
     assert said.error == (ran.raised, str(ran.error))
-    if mode == "cell alone" and bug.name in HARMED_WITHOUT_CALLS:
-        assert said.harmful
-    else:
-        assert said.harmful == ()
-    if bug.name in WRONGLY_ACCUSED:
-        assert said.accused
-    else:
-        assert said.accused == ()
+    assert said.harmful == ()
+    assert said.accused == ()
 
 
 def assert_everything_is_named(bug: Bug) -> None:
@@ -150,43 +138,32 @@ def named(name: str) -> Bug:
     return next(bug for bug in ALL if bug.name == name)
 
 
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
+def test_a_fix_is_applied_to_the_file_of_its_line_and_run() -> None:
+    bug = named("residual added in place")
+    ((line, text),) = bug.places("culprit")
+    at = CodeLine(line, text, "blocks.py: forward")
+    for code, verdict in (
         ("x = x + residual", "right"),
         ("x = x + 2 * residual", "another result"),
         ("x = x.clone()", "another result"),
         ("x *= residual", "raises RuntimeError"),
         ("x = x +", "raises SyntaxError"),
         ("x = x + rest", "raises NameError"),
-    ],
-)
-def test_a_fix_is_applied_to_the_file_of_its_line_and_run(code: str, verdict: str) -> None:
-    bug = named("residual added in place")
-    ((line, text),) = bug.places("culprit")
-    fix = Fix(Sentence(), code, "instead", CodeLine(line, text, "blocks.py: forward"))
-    assert verdict_on(bug, fix).startswith(verdict)
+    ):
+        assert verdict_on(bug, Fix(Sentence(), code, "instead", at)).startswith(verdict)
 
 
-def test_a_fix_of_a_line_that_is_not_in_its_file_is_not_applied() -> None:
+def test_the_line_of_a_fix_is_counted_in_its_file_or_from_the_magic_and_words_are_listed() -> None:
     bug = named("residual added in place")
     ((line, text),) = bug.places("culprit")
     for at in (CodeLine(line, text, "cell"), CodeLine(line, "x = 1", "blocks.py: forward"), None):
         fix = Fix(Sentence(), "x = x + residual", "instead", at)
-        assert verdict_on(bug, fix).endswith("is in no file that is named")
-
-
-def test_a_fix_in_the_cell_counts_lines_from_the_magic() -> None:
-    at = CodeLine(8, "loss.backward()", "cell")
-    fix = Fix(Sentence(), "h = h.detach()", "after", at)
+        assert verdict_on(bug, fix).startswith("raises LookupError")
+    fix = Fix(Sentence(), "h = h.detach()", "after", CodeLine(8, "loss.backward()", "cell"))
     assert verdict_on(named("hidden state carried to the next batch"), fix) == "right"
-
-
-def test_a_fix_in_words_is_right_if_it_is_listed() -> None:
     bug = named("custom Function returns too few gradients")
     for code, verdict in (("return grad_output,  None", "right"), ("return None", "not accepted")):
-        fix = Fix(Sentence(), code, "elsewhere", CodeLine(14))
-        assert verdict_on(bug, fix) == verdict
+        assert verdict_on(bug, Fix(Sentence(), code, "elsewhere", CodeLine(14))) == verdict
 
 
 def test_references_need_no_graph() -> None:

@@ -559,7 +559,7 @@ def test_what_cannot_be_explored_is_an_error_that_says_what_to_type(
     subtests: pytest.Subtests,
 ) -> None:
     refused: list[tuple[Callable[[], Any], str]] = [
-        (lambda: explore(cast("Any", 3)), "needs a function, and this is a int"),
+        (lambda: explore(cast("Any", 3)), "needs a function, and this is an int"),
         (lambda: explore(program, a=1.0), "needs a first value for 'b'"),
         (lambda: explore(program, a=1.0, b=1.0, c=1.0), "has no parameter of that name; it has a"),
         (lambda: explore(torch.mul, a=1.0), "the parameters of mul are not known"),

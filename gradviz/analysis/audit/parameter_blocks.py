@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
-from gradviz.analysis.row_blocks import Path
+from gradviz.analysis.row_blocks import NamedRows
 from gradviz.model.audit import ModuleAudit, ParameterAudit
 from gradviz.model.formatting import plural
 from gradviz.model.report import Cell
@@ -17,7 +17,7 @@ _MEANT: Final = ("frozen", "integer")
 _FINE: Final = 6
 
 
-class ParameterBlocks:
+class ParameterBlocks(NamedRows):
     """What is known of the rows of a table of parameters.
 
     Args:
@@ -26,23 +26,13 @@ class ParameterBlocks:
         has_optimizer: Whether it has those of an optimizer.
     """
 
-    is_ordered = False
-
     def __init__(
         self, rows: Sequence[ParameterAudit], has_grads: bool, has_optimizer: bool
     ) -> None:
+        super().__init__([row.name for row in rows])
         self._rows = rows
         self._has_grads = has_grads
         self._has_optimizer = has_optimizer
-        self.paths: Sequence[Path] = [tuple(row.name.split(".")) for row in rows]
-
-    def label(self, path: Path) -> str:
-        """A path as it is written."""
-        return ".".join(path)
-
-    def name(self, row: int) -> str:
-        """The path of a parameter."""
-        return self._rows[row].name
 
     def alike(self, row: int) -> Hashable:
         """Shape, and everything that is found about a parameter but its numbers."""

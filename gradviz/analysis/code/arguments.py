@@ -8,6 +8,19 @@ from gradviz.analysis.code.statements import Statement, calls_in, statements_of
 from gradviz.model.recording import Recording
 
 
+def arguments_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The arguments of a function that may be given by their place."""
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def given_in(call: ast.Call, function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """What a call types for each argument of a function."""
+    names = arguments_of(function)
+    is_method = isinstance(call.func, ast.Attribute) and names[:1] == ["self"]
+    found = dict(zip(names[is_method:], call.args, strict=False))
+    return found | {k.arg: k.value for k in call.keywords if k.arg is not None}
+
+
 def given_for(name: str, statement: Statement, recording: Recording) -> ast.expr | None:
     """What a call types for an argument of the function around a line.
 
@@ -19,16 +32,11 @@ def given_for(name: str, statement: Statement, recording: Recording) -> ast.expr
     Returns:
         ``None`` if it is no argument, or the function is not called in exactly one place.
     """
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    if not functions:
+    function = statement.function
+    if function is None:
         return None
-    function = functions[-1]
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     every = (one for code in recording.codes for one in statements_of(code))
     calls = [call for one in every for call in calls_in(one, function.name)]
     if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
         return None
-    is_method = isinstance(calls[0].func, ast.Attribute) and names[:1] == ["self"]
-    given = dict(zip(names[is_method:], calls[0].args, strict=False))
-    given |= {k.arg: k.value for k in calls[0].keywords if k.arg is not None}
-    return given.get(name)
+    return given_in(calls[0], function).get(name)

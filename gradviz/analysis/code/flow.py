@@ -49,9 +49,8 @@ def _bound_by(statement: Statement) -> Iterator[str]:
             yield part.attr
         elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
             yield last_name(part.value)
-    if isinstance(node, ast.Return):
-        functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-        yield from (one.name for one in functions[-1:])
+    if isinstance(node, ast.Return) and statement.function is not None:
+        yield statement.function.name
 
 
 def _read_in(statement: Statement) -> set[str]:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from gradviz.analysis.code.arguments import arguments_of
 from gradviz.analysis.code.expressions_followed import (
     Expressions,
     comprehensions_around,
@@ -285,7 +286,7 @@ class _Follower:
             return
         node, before, outer.line = nodes[place], outer.line, line
         expressions = Expressions(outer)
-        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        names = arguments_of(function)
         values = [expressions.value(one) for one in node.args if not isinstance(one, ast.Starred)]
         is_method = isinstance(node.func, ast.Attribute) and names[:1] == ["self"]
         if is_method and isinstance(node.func, ast.Attribute):

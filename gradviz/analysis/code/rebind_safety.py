@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradviz.analysis.code.scopes import all_arguments
 from gradviz.analysis.code.statements import (
     Statement,
     is_read_later,
@@ -32,16 +33,14 @@ def may_rebind(statement: Statement, name: str) -> bool:
         return False
     if has_other_name(statement, name):
         return False
-    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-    if not functions or not name.isidentifier():
-        return not functions or isinstance(_tree(name), ast.Attribute)
+    function = statement.function
+    if function is None or not name.isidentifier():
+        return function is None or isinstance(_tree(name), ast.Attribute)
     if _last_binding(statement, name) is not None:
         return True
-    arguments = functions[-1].args
-    given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    inside = [s for s in statements_of(statement.code) if functions[-1] in s.around]
+    inside = [s for s in statements_of(statement.code) if function in s.around]
     plain = [s for s in inside if not isinstance(s.node, ast.AugAssign)]
-    return name not in given and any(name in names_bound(one) for one in plain)
+    return name not in all_arguments(function) and any(name in names_bound(one) for one in plain)
 
 
 def may_leave(statement: Statement, name: str) -> bool:
@@ -50,8 +49,7 @@ def may_leave(statement: Statement, name: str) -> bool:
         return False
     if is_read_later(name, statement) or has_other_name(statement, name):
         return False
-    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-    return not functions or may_rebind(statement, name)
+    return statement.function is None or may_rebind(statement, name)
 
 
 def _is_it(part: ast.AST | None, name: str, statement: Statement) -> bool:

@@ -28,16 +28,16 @@ def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
         statement: The line.
         recording: Has the text.
     """
-    functions = _functions(statement)
+    functions = functions_around(statement)
     is_cell = not _file(statement.code).endswith(".py")
     found = set(_ALWAYS | _OF_CELLS if is_cell else _ALWAYS)
     found |= _of_functions_around(statement.code, recording)
     for function in functions:
-        found |= _arguments(function)
-    own = [s for s in statements_of(statement.code) if _functions(s) == functions]
+        found |= all_arguments(function)
+    own = [s for s in statements_of(statement.code) if functions_around(s) == functions]
     found |= _bound(s for s in own if _is_before(s, statement))
     late = _bound(own) - found if functions else set()
-    outer = (s for s in statements_of(statement.code) if len(_functions(s)) < len(functions))
+    outer = (s for s in statements_of(statement.code) if len(functions_around(s)) < len(functions))
     found |= _bound(outer)
     for code in recording.codes:
         if _file(code) == _file(statement.code):
@@ -58,8 +58,8 @@ def _of_functions_around(code: Code, recording: Recording) -> set[str]:
     )
     found: set[str] = set()
     for one in (s for other in outer for s in statements_of(other)):
-        if one.line < code.first_line and (functions := _functions(one)):
-            found |= _bound([one]).union(*map(_arguments, functions))
+        if one.line < code.first_line and (functions := functions_around(one)):
+            found |= _bound([one]).union(*map(all_arguments, functions))
     return found
 
 
@@ -73,29 +73,31 @@ def made_local(statement: Statement, names: Iterable[str]) -> frozenset[str]:
         statement: The line of the assignment.
         names: What it assigns to.
     """
-    functions = _functions(statement)
+    functions = functions_around(statement)
     if not functions:
         return frozenset()
-    own = [s for s in statements_of(statement.code) if _functions(s) == functions]
+    own = [s for s in statements_of(statement.code) if functions_around(s) == functions]
     declared = (s.node.names for s in own if isinstance(s.node, (ast.Global, ast.Nonlocal)))
-    bound = (_arguments(functions[-1]) | _bound(own)).union(*declared)
+    bound = (all_arguments(functions[-1]) | _bound(own)).union(*declared)
     return frozenset(names) - bound
 
 
 def reads_before(statement: Statement, names: Iterable[str]) -> bool:
     """Whether a line that its function may run before another one reads one of some variables."""
-    functions, wanted = _functions(statement), set(names)
-    own = (s for s in statements_of(statement.code) if _functions(s) == functions)
+    functions, wanted = functions_around(statement), set(names)
+    own = (s for s in statements_of(statement.code) if functions_around(s) == functions)
     return any(
         wanted & _read(s.parts) for s in own if s is not statement and _is_before(s, statement)
     )
 
 
-def _functions(statement: Statement) -> list[_Function]:
+def functions_around(statement: Statement) -> list[_Function]:
+    """The functions that a statement is in, the innermost last."""
     return [one for one in statement.around if isinstance(one, _FUNCTIONS)]
 
 
-def _arguments(function: _Function) -> set[str]:
+def all_arguments(function: _Function) -> set[str]:
+    """The arguments of a function, however they are given."""
     given = function.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
     return {one.arg for one in every if one is not None}
@@ -134,7 +136,7 @@ def _global_names(code: Code) -> frozenset[str]:
     found: set[str] = set()
     local: dict[int, set[str]] = {}
     for one in statements_of(code):
-        functions = _functions(one)
+        functions = functions_around(one)
         known = set(_bound_in(one, functions, local))
         found |= {name for name in _read(one.parts) if name not in known}
     return frozenset(found)
@@ -147,11 +149,11 @@ def _bound_in(
     for function in functions:
         if id(function) not in local:
             inside = (s for s in statements_of(statement.code) if function in s.around)
-            local[id(function)] = _arguments(function) | _bound(inside)
+            local[id(function)] = all_arguments(function) | _bound(inside)
         yield from local[id(function)]
     if not functions:
         rows = statements_of(statement.code)
-        yield from _bound(s for s in rows if not _functions(s) and s.place < statement.place)
+        yield from _bound(s for s in rows if not functions_around(s) and s.place < statement.place)
 
 
 def lacking(body: Iterable[ast.stmt], known: Iterable[str]) -> set[str]:

@@ -64,6 +64,11 @@ class Statement:
         return found
 
     @property
+    def function(self) -> ast.FunctionDef | None:
+        """The innermost function that it is in."""
+        return next((s for s in reversed(self.around) if isinstance(s, ast.FunctionDef)), None)
+
+    @property
     def is_compound(self) -> bool:
         """Whether other statements are inside it."""
         return hasattr(self.node, "body")
@@ -218,6 +223,11 @@ def is_named(node: ast.AST | None, name: str) -> bool:
     """Whether an expression is just a variable, or the path that a name is."""
     is_path = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
     return is_path and ast.unparse(node) == _normal(name)  # type: ignore[arg-type]
+
+
+def times_read(node: ast.AST, name: str) -> int:
+    """How often an expression has a variable, or the path that a name is."""
+    return sum(is_named(part, name) for part in ast.walk(node))
 
 
 @lru_cache(maxsize=1024)

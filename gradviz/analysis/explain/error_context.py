@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from gradviz.analysis.code.sites import Site, site_of
-from gradviz.analysis.code.statements import Statement, statement_of
+from gradviz.analysis.code.statements import (
+    Statement,
+    names_bound,
+    names_read,
+    statement_of,
+    statements_of,
+)
 from gradviz.analysis.explain.torch_names import gradient_words
 from gradviz.model.events import (
     Accumulated,
@@ -83,6 +90,45 @@ class ErrorContext:
         """The line that raised, as syntax; of several statements the one with the call."""
         found = statement_of(self.history, self.noticed)
         return self.site.statement if found is None and self.site is not None else found
+
+    @property
+    def names_read(self) -> list[str]:
+        """Variables that the line that raised reads."""
+        return [] if self.statement is None else names_read(self.statement.node)
+
+    def values_read(self, tree: ast.AST | None) -> list[str]:
+        """What an expression reads the values of, as it types it: ``x``, ``self.scale``; no module,
+        function or object from which it takes them."""
+        parts = [] if tree is None else [*ast.walk(tree)]
+        taken_from = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+        taken_from |= {id(part.func) for part in parts if isinstance(part, ast.Call)}
+        found = dict.fromkeys(
+            ast.unparse(part)
+            for part in parts
+            if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))
+            and isinstance(part.ctx, ast.Load)
+            and (
+                self.tensor_named(ast.unparse(part)) is not None
+                or (isinstance(part, ast.Name) and self._is_value(part.id, id(part) in taken_from))
+            )
+        )
+        return list(found)
+
+    def tensors_read(self, tree: ast.AST | None) -> list[str]:
+        """The variables that an expression reads and that are tensors."""
+        names = [] if tree is None else names_read(tree)
+        return [name for name in names if self.tensor_named(name) is not None]
+
+    def _is_value(self, name: str, is_taken_from: bool) -> bool:
+        """Whether a name is that of a value; of what is taken from, only if a line binds it."""
+        return not is_taken_from or (name in self._bound and name not in ("self", "cls"))
+
+    @cached_property
+    def _bound(self) -> set[str]:
+        """Variables and arguments that recorded lines bind."""
+        lines = [one for code in self.recording.codes for one in statements_of(code)]
+        given = {part.arg for one in lines for part in one.parts if isinstance(part, ast.arg)}
+        return given.union(*map(names_bound, lines))
 
     @cached_property
     def site(self) -> Site | None:

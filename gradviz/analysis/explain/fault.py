@@ -101,7 +101,7 @@ class Fault(Generic[F]):
     culprit: CauseKind | None = None
     """What the culprit did, of which it is known that it is another line than the one that
     raises; ``None`` if it is that line itself."""
-    fixes: tuple[Callable[[F], Iterable[Fix]], ...] = ()
+    fixes: tuple[Callable[[F], Iterable[Fix | None]], ...] = ()
     """Changes to the code, the best first; the first two that can be typed are
     used."""
 
@@ -117,7 +117,7 @@ class Fault(Generic[F]):
         if versions is None:
             versions = (None, None) if slot is None else (slot.saved_version, slot.current_version)
         offered = dict.fromkeys(chain.from_iterable(fix(found) for fix in self.fixes))
-        fixes = (fix for fix in offered if is_applicable(fix, found.history))
+        fixes = (fix for fix in offered if fix is not None and is_applicable(fix, found.history))
         rank = self.rank if isinstance(self.rank, str) else self.rank.get(found.case, self.rank[""])
         return Explanation(
             kind=self.kind,

@@ -53,6 +53,7 @@ from gradviz.analysis.explain.silent import (
     first_nan_or_inf,
     frozen_batchnorm,
     frozen_by_name,
+    hook_beside,
     kept_evaluations,
     kept_graphs,
     loss_inputs,
@@ -259,6 +260,8 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             "cleared": "{it}.grad is None: it was set to None after the last backward",
             "no backward": "{it}.grad is None: no backward has run yet",
             "not known": "{it}.grad is None",
+            "beside": "{it}.grad is None: {it} is off the way to the loss, which was not computed "
+            "from it",
             "": "{it}.grad is None: no backward has reached {it}",
         },
         why="backward accumulates into .grad of the leaves that require grad and that the root is "
@@ -1644,6 +1647,17 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
         "learning rate",
         why="a scheduler sets the first learning rate when it is made, and the next one with each "
         "of its steps; it steps after the optimizer",
+        rank="worth a look",
+    ),
+    Fault(
+        kind="off the way to the loss",
+        find=hook_beside.hooks_beside,
+        what={
+            "": "retain_grad of {it} keeps no gradient: backward did not reach {it}",
+            "hook": "the hook of {it} did not run: backward did not reach {it}",
+        },
+        why="backward visits what the root was computed from; {it} is off that way, even if it "
+        "shows a part of what is on it",
         rank="worth a look",
     ),
     Fault(

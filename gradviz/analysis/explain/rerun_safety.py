@@ -16,17 +16,17 @@ from gradviz.analysis.code.statements import (
     statement_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.errors.backward_path import made_in_frame, reachable, root_nodes
+from gradviz.analysis.explain.errors.backward_path import made_in_frame, reachable
 from gradviz.model.events import Operation, OptimizerStepped, Write
 
 _OTHER_EACH_TIME: Final = ("next", "rand", "normal", "bernoulli", "multinomial", "uniform")
 """Beginnings of functions that give another value each time."""
 
 
-def was_written(since: int, context: ErrorContext) -> bool:
-    """Whether anything that the backward's nodes saved was written after a step."""
+def was_written(since: int, roots: Iterable[str], context: ErrorContext) -> bool:
+    """Whether anything that the nodes of a backward from these saved was written after a step."""
     history, until = context.history, context.step
-    nodes = reachable(root_nodes(context), context)
+    nodes = reachable(roots, context)
     leaves = {node.variable for node in nodes.values()}
     storages = {
         slot.storage for key in nodes for row in history.node_rows(key, until) for slot in row.saved

@@ -60,8 +60,7 @@ def hook_in(message: str) -> str | None:
         >>> hook_in("hook 'halve' has changed the size of value")
         'halve'
     """
-    found = re.search(r"hook '(.*)' has changed the size of value", message)
-    return None if found is None else found[1]
+    return _first_in(r"hook '(.*)' has changed the size of value", message)
 
 
 def function_in(message: str) -> str | None:
@@ -71,8 +70,7 @@ def function_in(message: str) -> str | None:
         >>> function_in("Function 'LogBackward0' returned nan values in its 0th output.")
         'LogBackward0'
     """
-    found = re.search(r"Function '(\w+)'", message)
-    return None if found is None else found[1]
+    return _first_in(r"Function '(\w+)'", message)
 
 
 def counts_in(message: str) -> tuple[int, int] | None:
@@ -167,8 +165,7 @@ def operator_in(message: str) -> str | None:
         >>> operator_in("the derivative for 'zeta' is not implemented.")
         'zeta'
     """
-    found = re.search(r"derivative for (?:aten::(\w+)|'([^']+)') is not implemented", message)
-    return None if found is None else found[1] or found[2]
+    return _first_in(r"derivative for (?:aten::(\w+)|'([^']+)') is not implemented", message)
 
 
 def is_of_inference_mode(message: str) -> bool:
@@ -183,8 +180,7 @@ def type_in(message: str) -> str | None:
         >>> type_in("optimizer can only optimize Tensors, but one of the params is str")
         'str'
     """
-    found = re.search(r"(?:one of the params is|but got) ([\w.]+)$|^'(\w+)' object is not", message)
-    return None if found is None else found[1] or found[2]
+    return _first_in(r"(?:one of the params is|but got) ([\w.]+)$|^'(\w+)' object is not", message)
 
 
 def parameter_in(message: str) -> str | None:
@@ -194,8 +190,7 @@ def parameter_in(message: str) -> str | None:
         >>> parameter_in("cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn...")
         'weight'
     """
-    found = re.search(r"parameter '([^']+)'", message)
-    return None if found is None else found[1]
+    return _first_in(r"parameter '([^']+)'", message)
 
 
 def method_in(message: str) -> str | None:
@@ -205,8 +200,7 @@ def method_in(message: str) -> str | None:
         >>> method_in("You are attempting to call Tensor.retain_grad() inside of a function")
         'retain_grad'
     """
-    found = re.search(r"call Tensor\.(\w+)\(\)", message)
-    return None if found is None else found[1]
+    return _first_in(r"call Tensor\.(\w+)\(\)", message)
 
 
 def is_about_a_dtype(message: str) -> bool:
@@ -221,8 +215,7 @@ def operator_sign_in(message: str) -> str | None:
         >>> operator_sign_in("unsupported operand type(s) for @: 'numpy.ndarray' and 'Tensor'")
         '@'
     """
-    found = re.search(r"operand type\(s\) for (.+?)=?: 'numpy", message)
-    return None if found is None else found[1]
+    return _first_in(r"operand type\(s\) for (.+?)=?: 'numpy", message)
 
 
 def is_about_iteration(message: str) -> bool:
@@ -237,8 +230,13 @@ def data_type_in(message: str) -> str | None:
         >>> data_type_in("Variable data has to be a tensor, but got numpy.ndarray")
         'numpy.ndarray'
     """
-    found = re.search(r"has to be a tensor, but got ([\w.]+)", message)
-    return None if found is None else found[1]
+    return _first_in(r"has to be a tensor, but got ([\w.]+)", message)
+
+
+def _first_in(pattern: str, message: str) -> str | None:
+    """What the first group of a pattern finds, or the one that stands for it."""
+    found = re.search(pattern, message)
+    return None if found is None else next(filter(None, found.groups()), None)
 
 
 @dataclass(frozen=True, slots=True)

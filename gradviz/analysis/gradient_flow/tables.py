@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from math import isfinite
 from typing import Any
 
-from gradviz.analysis.row_blocks import Path, blocks_of
+from gradviz.analysis.row_blocks import NamedRows, Path, blocks_of
 from gradviz.model.formatting import plural
 from gradviz.model.gradient_flow import BackwardFlow, ParameterFlow, ReluFlow, norm_of
 from gradviz.model.report import Cell, Column, Table
@@ -61,7 +61,7 @@ def _numbers(rows: Sequence[ParameterFlow], count: int) -> Iterator[Cell]:
     yield sum(row.steps for row in rows)
 
 
-class FlowBlocks:
+class FlowBlocks(NamedRows):
     """What is known of the rows of a table of gradients.
 
     Args:
@@ -74,9 +74,10 @@ class FlowBlocks:
     """
 
     def __init__(self, rows: Sequence[ParameterFlow], count: int) -> None:
+        super().__init__([row.name for row in rows])
         self._rows = rows
         self._count = count
-        self.paths: Sequence[Path] = [tuple(re.split(r"[.\[]", row.name)) for row in rows]
+        self.paths = [tuple(re.split(r"[.\[]", row.name)) for row in rows]
 
     def label(self, path: Path) -> str:
         """A path as it is written."""
@@ -84,10 +85,6 @@ class FlowBlocks:
             part if not place else f"[{part}" if part.endswith("]") else f".{part}"
             for place, part in enumerate(path)
         )
-
-    def name(self, row: int) -> str:
-        """The name of a parameter."""
-        return self._rows[row].name
 
     def alike(self, row: int) -> Hashable:
         """Modules that are equal differ in their gradients, which is what is looked for."""

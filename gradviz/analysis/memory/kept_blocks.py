@@ -7,13 +7,13 @@ from itertools import groupby
 
 from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import WORDS
-from gradviz.analysis.row_blocks import Path
+from gradviz.analysis.row_blocks import NamedRows, Path
 from gradviz.model.formatting import plural
 from gradviz.model.memory import CurvePoint, HeldStorage, Holder, StorageKind, UnknownSave
 from gradviz.model.report import Cell
 
 
-class _Blocks:
+class _Blocks(NamedRows):
     """What all these rows have in common: they are in modules.
 
     Args:
@@ -21,23 +21,17 @@ class _Blocks:
         modules: Per row the path of its module; ``None`` where rows are in no order of modules.
     """
 
-    is_ordered = False
-
     def __init__(self, names: Sequence[str], modules: Sequence[str | None]) -> None:
-        self._names = names
+        super().__init__(names)
         known = {
             one: () if one is None else tuple(one.split(".")) for one in dict.fromkeys(modules)
         }
-        self.paths: Sequence[Path] = [known[module] for module in modules]
+        self.paths = [known[module] for module in modules]
 
     def label(self, path: Path) -> str:
         """A path as it is written."""
-        written = ".".join(path)
+        written = super().label(path)
         return WORDS.get(written, written)
-
-    def name(self, row: int) -> str:
-        """What a row is called."""
-        return self._names[row]
 
 
 class HolderBlocks(_Blocks):

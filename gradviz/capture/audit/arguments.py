@@ -11,6 +11,7 @@ from gradviz.capture import contents, naming
 from gradviz.capture.modules import NamedParts
 from gradviz.capture.roots import what_instead
 from gradviz.model import NotATensorError
+from gradviz.model.formatting import a_kind
 
 _DEEPEST: Final = 20
 """How deep lists and dicts of tensors and modules may be nested."""
@@ -82,12 +83,12 @@ def _given(path: str, where: str, value: Any, depth: int = 0) -> Iterator[tuple[
 def _no_parameters(value: Any) -> str:
     if hasattr(type(value), "__next__"):
         return (
-            f"a {type(value).__name__}, which could be read only once. Pass the module itself, "
+            f"{a_kind(value)}, which could be read only once. Pass the module itself, "
             "which knows the paths of its parameters: gradviz.audit(loss, model)"
         )
     if isinstance(value, torch.optim.Optimizer):
         return "an optimizer, which comes third. Type: gradviz.audit(loss, model, optimizer)"
     return (
-        f"a {type(value).__name__}, which has no parameters. Pass a module, tensors in a list or "
+        f"{a_kind(value)}, which has no parameters. Pass a module, tensors in a list or "
         "dict, or several modules in one: gradviz.audit(loss, model)"
     )

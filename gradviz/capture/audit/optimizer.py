@@ -12,6 +12,7 @@ from gradviz.capture.gradients import is_any_not_zero, one_number
 from gradviz.model import OptionError
 from gradviz.model.audit_input import GroupFacts, OptimizerFacts, UnknownTensor
 from gradviz.model.devices import is_shared_out
+from gradviz.model.formatting import a_kind
 from gradviz.model.records import Attribute
 
 _MOMENTUM: dict[str, tuple[str, ...]] = {
@@ -54,7 +55,7 @@ def checked(optimizer: Any) -> torch.optim.Optimizer | None:
     if isinstance(optimizer, (list, tuple, dict)):
         hint = "pass the one whose step() follows this loss: gradviz.audit(loss, model, optimizer)"
     raise OptionError(
-        f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. The "
+        f"optimizer= is {a_kind(optimizer)}, not an optimizer of torch. The "
         f"param_groups of an optimizer say which tensors it updates: {hint}"
     )
 

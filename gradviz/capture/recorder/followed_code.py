@@ -12,6 +12,7 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.installed_files import folder_of, is_users
 from gradviz.model import RecordingError
+from gradviz.model.formatting import a_kind
 
 
 class FollowedCode:
@@ -59,7 +60,7 @@ class FollowedCode:
         codes = list(_codes_of(one))
         if not codes:
             raise RecordingError(
-                f"{option}= has a {type(one).__name__} without lines of Python. Lines can be "
+                f"{option}= has {a_kind(one)} without lines of Python. Lines can be "
                 f"followed in functions, classes, modules and nn.Module objects: "
                 f"{option}=[my_function]"
             )

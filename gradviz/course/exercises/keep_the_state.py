@@ -106,8 +106,8 @@ def losses_added(u, inputs):
 
 
 @exercise.wrong_fix(
-    "`zeros_like` hands over a state of zeros: the graph is gone, and so is the value. Each step "
-    "starts from nothing, and `u`, which multiplies the state, gets the gradient 0."
+    "A state of zeros is handed over: the graph is gone, and so is the value. Each step starts "
+    "from nothing, and `u`, which multiplies the state, gets the gradient 0."
 )
 def zeros(u, inputs):
     h = torch.zeros(())

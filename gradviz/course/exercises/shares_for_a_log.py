@@ -95,8 +95,8 @@ def only_detached(x):
 
 
 @exercise.wrong_fix(
-    "The gradient is right. But the copy is divided, and no name keeps it: what is returned are "
-    "the scores."
+    "The gradient is right. But what is returned are the scores: their shares need a tensor of "
+    "their own, and a name that keeps it."
 )
 def copied_and_lost(x):
     scores = x.exp()

@@ -6,15 +6,23 @@ from gradviz.teach.repair.exercise import Exercise
 from gradviz.teach.repair.program import Run
 
 
-def nothing_kept(run: Run) -> None:
-    """When the program ends, no saved tensor is held."""
-    kept = run.recording.records[-1].saved_bytes
-    assert not kept, "At the end the graph still holds its saved tensors, and nobody needs them."
+def kept_for_a_later_one(run: Run) -> None:
+    """A backward keeps the graph only if a later one runs a node again that has saved something."""
+    history, graph = run.recording.history, run.recording.graph
+    for number, (_, started) in history.started.items():
+        again = [
+            node
+            for node, ran in history.ran_in.items()
+            if number in dict(ran) and ran[-1][0] > number
+        ]
+        assert any(graph[node].saved for node in again) or not started.retain_graph, (
+            "The last call keeps the graph, and with it all that was saved: no other call follows."
+        )
 
 
 exercise = Exercise(
-    goal="`w.grad` is the sum of the gradients of both losses, and at the end no saved tensor is "
-    "held.",
+    goal="`w.grad` is the sum of the gradients of both losses, and the graph is kept only for a "
+    "call that follows.",
     given=[
         {"w": torch.tensor([1.0, 2.0], requires_grad=True)},
         {"w": torch.tensor([-3.0, 0.5, 2.0], requires_grad=True)},
@@ -24,9 +32,9 @@ exercise = Exercise(
         "Which node belongs to both losses, and which call has freed what it had saved?",
         "`retain_graph=True` says that this call leaves the saved tensors for a later one. Which "
         "of the two calls is followed by another?",
-        "Move the switch to the first call; or add the losses, and call backward once.",
+        "Move the switch to the call that runs first; or add the losses, and call backward once.",
     ],
-    check=nothing_kept,
+    check=kept_for_a_later_one,
     why="The call that is followed by another one keeps the graph; the last one frees it.",
     step="MulBackward0",
     player_hide=["versions"],
@@ -63,10 +71,11 @@ def added(w):
 
 
 @exercise.solution
-def in_one_call(w):
+def second_first(w):
     trunk = w * w
     losses = trunk.sum(), (trunk + 1).square().sum()
-    torch.autograd.backward(losses)
+    losses[1].backward(retain_graph=True)
+    losses[0].backward()
     return losses
 
 
@@ -116,7 +125,4 @@ def only_first(w):
 )
 def only_second(w):
     trunk = w * w
-    loss1 = trunk.sum()
-    loss2 = (trunk + 1).square().sum()
-    loss2.backward()
-    return loss1, loss2
+    (trunk + 1).square().sum().backward()

@@ -110,10 +110,7 @@ def one_step(w, batches):
     return w
 
 
-@exercise.wrong_fix(
-    "Dividing by the number of batches makes all steps smaller; the old gradients are still in "
-    "them."
-)
+@exercise.wrong_fix("All steps are smaller; the old gradients are still in them.")
 def divided(w, batches):
     for x, y in batches:
         loss = (w * x - y) ** 2 / len(batches)

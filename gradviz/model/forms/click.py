@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from gradviz.model.errors import OptionError
-from gradviz.model.forms.form import Form, Verdict
+from gradviz.model.forms.form import InPicture, Verdict
 
 Of = Literal["nodes", "tensors"]
 KINDS: Final[dict[str, tuple[Of, bool]]] = {
@@ -20,7 +20,7 @@ KINDS: Final[dict[str, tuple[Of, bool]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Click(Form):
+class Click(InPicture):
     """Nodes or tensors, picked in the picture of the graph as it was before what is asked.
 
     Examples:
@@ -32,15 +32,10 @@ class Click(Form):
     """
 
     kind: ClassVar[str] = "click"
-    reads: ClassVar[Literal["values", "items"]] = "items"
 
     of_: Of = "nodes"
     many: bool = False
     """Whether several may be picked."""
-    labels: tuple[str, ...] = ()
-    """What can be picked, once there is a picture."""
-    picture: Mapping[str, Any] = field(default_factory=dict)
-    """What the browser gets of it."""
 
     @classmethod
     def of(cls, given: Any, wrong: Mapping[str, str]) -> Click:
@@ -51,7 +46,7 @@ class Click(Form):
                 f"{', '.join(map(repr, KINDS))}; 'nodes' and 'tensors' let a person pick several"
             )
         of_, many = KINDS[given]
-        return cls(dict(wrong), of_, many)
+        return cls(dict(wrong), of_=of_, many=many)
 
     def key_of(self, value: Any) -> list[str]:
         """Labels of what is to be picked."""
@@ -70,14 +65,6 @@ class Click(Form):
         """Exactly those of the key."""
         wrong = tuple(one for one in self.labels if one in answer and one not in key)
         return Verdict(set(answer) == set(key), wrong)
-
-    def data(self) -> dict[str, Any]:
-        """What can be picked; the picture is :meth:`drawing`."""
-        return {"kind": self.kind}
-
-    def drawing(self) -> Mapping[str, Any]:
-        """The picture, and what can be picked in it."""
-        return self.picture
 
     def lines(self) -> list[str]:
         """What can be picked."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 from gradviz.model.errors import OptionError
-from gradviz.model.forms.form import Form, Verdict
+from gradviz.model.forms.form import InPicture, Verdict
 from gradviz.model.forms.numbers import HINT, NotANumberError, Value, read, same, words
 
 DIGITS: Final = 4
@@ -15,7 +15,7 @@ DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Edges(Form):
+class Edges(InPicture):
     """A gradient for each of some edges, typed in the picture from which gradients are left out.
 
     Examples:
@@ -25,14 +25,9 @@ class Edges(Form):
     """
 
     kind: ClassVar[str] = "edges"
-    reads: ClassVar[Literal["values", "items"]] = "items"
 
     names: str | tuple[str, ...] = "all"
     """The edges as the teacher names them."""
-    labels: tuple[str, ...] = ()
-    """What they are called, once there is a picture."""
-    picture: Mapping[str, Any] = field(default_factory=dict)
-    """What the browser gets of it."""
 
     @classmethod
     def of(cls, given: Any, wrong: Mapping[str, str]) -> Edges:
@@ -45,7 +40,7 @@ class Edges(Form):
                 f"edges={given!r} must name edges of the graph, each as the node that passes the "
                 "gradient on and where it goes: edges=['MulBackward0 -> a'], or edges='all'"
             )
-        return cls(dict(wrong), names)
+        return cls(dict(wrong), names=names)
 
     def key_of(self, value: Any) -> dict[str, Any]:
         """The gradients by label."""
@@ -63,14 +58,6 @@ class Edges(Form):
         """Every gradient, within the tolerances of ``torch.testing``."""
         wrong = tuple(one for one in self.labels if not same(key[one], _read(answer[one])))
         return Verdict(not wrong, wrong)
-
-    def data(self) -> dict[str, Any]:
-        """Nothing else than the picture: see :meth:`drawing`."""
-        return {"kind": self.kind}
-
-    def drawing(self) -> Mapping[str, Any]:
-        """The picture, and the places of the fields."""
-        return self.picture
 
     def lines(self) -> list[str]:
         """An empty field for each edge, and what can be typed."""

@@ -147,3 +147,23 @@ def with_error(options: Mapping[str, str], name: str) -> str | None:
 def listed(options: Mapping[str, str]) -> str:
     """Options for an error message."""
     return ", ".join(map(repr, options))
+
+
+@dataclass(frozen=True, slots=True)
+class InPicture(Form):
+    """An answer that is given in the picture of the graph."""
+
+    reads: ClassVar[Literal["values", "items"]] = "items"
+
+    labels: tuple[str, ...] = ()
+    """What can be answered in it, once there is a picture."""
+    picture: Mapping[str, Any] = field(default_factory=dict)
+    """What the browser gets of it."""
+
+    def data(self) -> dict[str, Any]:
+        """Nothing else than the picture: see :meth:`drawing`."""
+        return {"kind": self.kind}
+
+    def drawing(self) -> Mapping[str, Any]:
+        """The picture, and the places in it."""
+        return self.picture

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gradviz.capture.recorder import BUDGET, Recorder
 from gradviz.model import OptionError, Recording, RecordingError
+from gradviz.model.formatting import a_kind
 
 _PAUSES: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -64,7 +65,7 @@ def run(function: Callable[[], Any]) -> QuestionRun:
 
 def _checked(function: object) -> FunctionType:
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
-        kind = "a lambda" if isinstance(function, FunctionType) else f"a {type(function).__name__}"
+        kind = "a lambda" if isinstance(function, FunctionType) else a_kind(function)
         raise OptionError(
             f"predict() decorates a function, whose lines are the program of the question, but "
             f"this is {kind}. Write @gradviz.predict(...) above a def"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gradviz.model.errors import OptionError
+from gradviz.model.formatting import a_kind
 from gradviz.model.verdict import HINTS
 from gradviz.teach.repair.program import Run
 
@@ -118,7 +119,7 @@ def _listed(given: object) -> tuple[Mapping[str, Any], ...]:
     several = (given,) if isinstance(given, Mapping) else given
     if not isinstance(several, Sequence) or not all(isinstance(one, Mapping) for one in several):
         raise OptionError(
-            f"given= is a {type(given).__name__}; it maps the parameters of the program to tensors "
+            f"given= is {a_kind(given)}; it maps the parameters of the program to tensors "
             'and modules: given={"x": torch.ones(2, requires_grad=True)}, or is a list of such'
         )
     return tuple(several) or ({},)

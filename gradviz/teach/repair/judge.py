@@ -118,7 +118,8 @@ class _Case:
         return rows
 
     def has_outcome_of(self, program: Program) -> bool:
-        """Whether another program does the same, as far as it is judged."""
+        """Whether another program has the same outcome, and its recording shows the same acts:
+        only then is what is said of the one true of the other."""
         exercise = self._exercise
         plain = _plain(exercise, program, self.place)
         theirs = _pairs(exercise, self.place, plain)
@@ -128,13 +129,10 @@ class _Case:
             return False
         if not self.run.is_recorded:
             return True
-        if self.run.error is None and exercise.check is None:
-            return BY_HAND not in self.problems
-        # What a check sees, and why something was raised, only a recording says.
+        # What a check sees, and what led to the outcome, only a recording says.
         other = _Case(exercise, self.place, run(program, exercise.given[self.place]))
-        if self.run.error is not None:
-            return self.run.failure == other.run.failure
-        return self.problems == other.problems
+        is_alike = self.run.error is not None or self.problems == other.problems
+        return is_alike and self.run.acts == other.run.acts
 
 
 def _pairs(exercise: Exercise, place: int, found: Run) -> dict[str, tuple[Value, Value]]:
@@ -220,11 +218,9 @@ def raised_words(found: Run) -> str:
     if step is not None and step.code is not None and step.line is not None:
         line = clean(step.code.line(step.line))
         what += f" in line {step.line}: `{shorten(line, ROOM)}`" if line else ""
-    if why:
-        return f"{what} ({why})."
-    if isinstance(found.error, RuntimeError):
-        return f"{what}."
-    return f"{what} ({clean(shorten(str(found.error), ROOM))})."
+    if not why and not isinstance(found.error, RuntimeError):
+        why = clean(shorten(str(found.error), ROOM))
+    return f"{what} ({why})." if why else f"{what}."
 
 
 def _message(error: BaseException | None) -> str:
@@ -243,5 +239,5 @@ def _given_words(given: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{clean(name)} = {value.words}"
         for name, value in shown.items()
-        if not value.text.startswith("a ")
+        if not value.text.startswith(("a ", "an "))
     )

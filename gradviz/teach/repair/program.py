@@ -11,6 +11,7 @@ import linecache
 import textwrap
 import types
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ import torch
 
 from gradviz.capture.recorder import Recorder
 from gradviz.model import Recording
+from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Explanation
 from gradviz.teach.function_run import random_state, set_random_state
 from gradviz.teach.repair.values import Value, values_of_given, values_of_returned
@@ -55,6 +57,22 @@ class Run:
     def has_backward(self) -> bool:
         """Whether the engine ran."""
         return bool(self.recording.backward_order)
+
+    @property
+    def acts(self) -> Counter[str]:
+        """What its recording shows of how an outcome came about: the errors, those that were caught
+        too, what is wrong without one, the ways in which values were cut off, and how often there
+        was a backward, a step or a cleared gradient."""
+        history = self.recording.history
+        cuts = {event.reason for _, event in history.placed(Operation)} - {""}
+        ran = history.in_order(BackwardStarted, OptimizerStepped, ZeroedGrad)
+        return Counter(
+            [
+                *(one.kind for one in self.recording.explanations if one.is_fault),
+                *cuts,
+                *(event.kind for _, event in ran),
+            ]
+        )
 
     @property
     def failure(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from gradviz.model.formatting import numbers, shape
+from gradviz.model.formatting import a_kind, numbers, shape
 from gradviz.model.records import Number
 from gradviz.view.formatting import nested
 from gradviz.view.text import clean, shorten
@@ -66,7 +66,7 @@ def value_of(thing: object) -> Value:
         return Value(text=clean(repr(thing)))
     if isinstance(thing, (tuple, list)) and all(isinstance(one, (int, float)) for one in thing):
         return Value(text=shorten(repr(thing), 60))
-    return Value(text=f"a {clean(type(thing).__name__)}")
+    return Value(text=clean(a_kind(thing)))
 
 
 def _number(found: bool | int | float | complex) -> Number:

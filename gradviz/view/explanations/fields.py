@@ -1,7 +1,7 @@
 """An explanation as labelled fields, with terms that name nodes, tensors and lines of code.
 
-All views have one order: what happened, the first fields, the first fix; then, as "more": the
-other fixes, why, the other fields.
+All views have one order: what happened, the first fields, the first fix; then the other fixes, why,
+the other fields.
 """
 
 from __future__ import annotations

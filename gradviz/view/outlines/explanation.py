@@ -23,7 +23,7 @@ from gradviz.view.text import clean, cleaned
 
 WIDTH: Final = 88
 LINES_FIRST: Final = 5
-"""Most lines before ``more``, with what happened in up to three of them."""
+"""Most lines up to the first fix, with what happened in up to three of them."""
 INDENT: Final = "    "
 NOTHING: Final = "nothing to explain: no error was raised"
 NO_FAULT: Final = "no error was raised, and no gradient is known to be wrong"
@@ -33,14 +33,12 @@ ALL_WELL: Final = f"nothing to explain: {NO_FAULT}"
 def explanation_text(explanation: Explanation) -> str:
     """The fields of an explanation, the same on every release of torch and on every device.
 
-    What happened, the culprit and the first fix come first, in five lines at most; the rest
-    comes after the line ``more``. One line per field, after its name; long values continue in
-    indented lines. Source text is never broken.
+    What happened, the culprit and the first fix come first, in five lines at most. One line per
+    field, after its name; long values continue in indented lines. Source text is never broken.
 
     Examples:
         >>> print(explanation_text(Explanation("not a scalar", "RuntimeError", "loss is (2,)")))
         what: loss is (2,)
-        more
         kind: not a scalar
         raised: RuntimeError
     """
@@ -56,7 +54,6 @@ def explanations_text(found: Explanations) -> str:
         >>> one = Explanation("not a scalar", "RuntimeError", "loss is (2,)")
         >>> print(explanations_text(Explanations([one])))
         what: loss is (2,)
-        more
         kind: not a scalar
         raised: RuntimeError
         >>> print(explanations_text(Explanations()))
@@ -78,7 +75,6 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield from (first := list(_first(explanation, links)))
     told, others = _fixes(explanation, links, LINES_FIRST - len(first))
     yield from told
-    yield "more"
     yield from others
     yield from _field("why", cleaned(explanation.why))
     for field in more_fields(explanation, links):
@@ -96,7 +92,7 @@ def _first(explanation: Explanation, links: Links) -> Iterator[str]:
 
 
 def _fixes(explanation: Explanation, links: Links, room: int) -> tuple[list[str], list[str]]:
-    """The lines of the fixes before and after ``more``: of the first, as much as there is room."""
+    """The lines of the fixes that come first, as much as there is room, and the other ones."""
     if not explanation.fixes:
         return [], []
     label, (first, *others) = fix_label(explanation), explanation.fixes

@@ -188,7 +188,7 @@ MODEL, LOSS = Net(), Net()(torch.ones(1, 2)).sum()
         (([], MODEL), NotATensorError, r"^loss is a list"),
         ((LOSS, None), NotATensorError, r"^model is a NoneType, which has no parameters"),
         ((LOSS, MODEL.parameters()), NotATensorError, r"^model is a generator, .* only once"),
-        ((LOSS, {"a": 1}), NotATensorError, r"^model\['a'\] is a int"),
+        ((LOSS, {"a": 1}), NotATensorError, r"^model\['a'\] is an int"),
         (
             (LOSS, torch.optim.SGD(MODEL.parameters())),
             NotATensorError,

@@ -8,6 +8,7 @@ import copy
 import linecache
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -121,6 +122,23 @@ def fixed(text: str, fix: Fix, first: int = 1 + len(_HEAD)) -> str:
             assert edit.how == "after"
             lines[last + 1 : last + 1] = new
     return "\n".join(lines)
+
+
+def still_wrong(
+    one: Explanation, before: Sequence[Explanation], after: Sequence[Explanation]
+) -> list[str]:
+    """Kinds of faults that a program has with a fix: the one for which it is offered, or others.
+
+    What is worth a look may come to light with a fix.
+
+    Args:
+        one: What the fix is offered for.
+        before: All that is told of the program.
+        after: All that is told of it with the fix.
+    """
+    left = Counter(other.kind for other in after if other.is_fault or other.kind == one.kind)
+    left.subtract(other.kind for other in before if other is not one)
+    return [kind for kind, times in left.items() if times > 0]
 
 
 def _span(lines: list[str], number: int) -> tuple[int, int]:

@@ -130,6 +130,15 @@ y = h.pow(2)  # saved
 row.mul_(3)  # culprit
 (y + h).sum().backward()  # noticed
 """)
+add("a row that another view shows", {"w.grad": "2 * w.exp() + 4 * w.exp() ** 2"})("""
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w.exp()
+flat = h.view(-1)
+y = h * h  # saved
+row = h[0]
+row.add_(1)  # culprit
+(2 * y.sum() + flat.sum() + h.sum()).backward()  # noticed
+""")
 add("through detach", {"w.grad": "w.exp()"})("""
 w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 h = w.exp()  # saved
@@ -586,23 +595,6 @@ for _ in range(3):
     loss.backward()  # noticed
 """)
 add(
-    "a state that a module carries in an attribute",
-    {"m.mem.requires_grad": "False", "m.layer.bias.grad is not None": "True"},
-)("""
-class Memory(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(2, 2)
-        self.mem = torch.zeros(2)
-    def forward(self, x):
-        self.mem = self.layer(x).mean(0) * (self.mem + 1)  # culprit
-        return self.mem
-m = Memory()
-for _ in range(3):
-    loss = m(torch.ones(3, 2)).sum()
-    loss.backward()  # noticed
-""")
-add(
     "computed once before a loop that trains what made it",
     {"bool(emb.weight.grad.abs().sum() > 0)": "True"},
 )("""
@@ -849,6 +841,12 @@ w = torch.tensor([1.0, 2.0], requires_grad=True)
 h = w * 2
 h.requires_grad = False  # culprit noticed
 (w * h).sum().backward()
+""")
+add("flag of a result, set to what it is", {"w.grad": "torch.full((2,), 2.0)"})("""
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+h.requires_grad = True  # culprit noticed
+h.sum().backward()
 """)
 add("an array", {"array.tolist()": "[2.0, 4.0]"})("""
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -1893,6 +1891,19 @@ add("the gradient of a result", {"size": "torch.tensor([2.0, 2.0])"})("""
 w = torch.tensor([3.0, 1.0], requires_grad=True)
 h = w * 2  # culprit
 h.sum().backward()
+size = 2 * h.grad  # noticed
+""")
+add("the gradient of a row beside the way to the loss", {"size": "torch.tensor(6.0)"})("""
+img = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+one = img[0]  # culprit
+(img**2).sum().backward()
+size = one.grad.sum()  # noticed
+""")
+add("the gradient of a result that is cut off before the loss")("""
+w = torch.tensor([3.0, 1.0], requires_grad=True)
+h = w * 2
+h.retain_grad()
+(h.detach() * w).sum().backward()  # culprit
 size = 2 * h.grad  # noticed
 """)
 add("a gradient that was cleared before it is read")("""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 import textwrap
 import warnings
@@ -14,7 +13,6 @@ import torch
 from torch import nn
 
 import gradviz
-from gradviz.model.explanation import Fix
 
 FIRST: int = 2
 """Number of a program's first line; the ``with`` stands before it."""
@@ -96,21 +94,3 @@ def run_recorded(text: str, before: str = "", **options: Any) -> gradviz.Recordi
             del linecache.cache[name]
     recording: gradviz.Recording = space["recording"]
     return recording
-
-
-def fixed(text: str, fix: Fix) -> str:
-    """The program with all changes of a fix made."""
-    lines = text.split("\n")
-    ends = {n.lineno: n.end_lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)}
-    changes = [(one.line or 0, one) for one in (fix, *fix.also)]
-    for line, one in sorted(changes, key=lambda pair: pair[0], reverse=True):
-        at = line - FIRST
-        indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-        new = textwrap.indent(one.code, indent).split("\n") if one.code else [f"{indent}pass"]
-        end = ends.get(at + 1) or at + 1
-        if one.how == "instead":
-            lines[at:end] = new
-        else:
-            place = at if one.how == "before" else end
-            lines[place:place] = new
-    return "\n".join(lines)

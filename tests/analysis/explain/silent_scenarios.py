@@ -426,15 +426,6 @@ add("zero_grad once per epoch", {"w.detach()": "torch.tensor([-1.0, 0.0])"})("""
             w.sum().backward()  # culprit
             opt.step()  # noticed
 """)
-add("zero_grad at every second batch", {"w.detach()": "torch.tensor([-1.0, 0.0])"})("""
-    w = torch.tensor([1.0, 2.0], requires_grad=True)
-    opt = optim.SGD([w], lr=0.5)
-    for batch in range(4):
-        if batch % 2 == 0:
-            opt.zero_grad(set_to_none=False)
-        w.sum().backward()  # culprit
-        opt.step()  # noticed
-""")
 add(
     "an optimizer of each client that clears only at its beginning",
     {"w.detach()": "torch.tensor([-1.0, 0.0])"},
@@ -1023,6 +1014,19 @@ add("the scheduler is first", begin=_TRAINED)("""
         opt.zero_grad()
         F.mse_loss(net(x), t).backward()
         opt.step()  # noticed
+""")
+
+add("a hook of a row beside the way to the loss")("""
+    img = torch.ones(2, 3, requires_grad=True)
+    one = img[0]  # culprit
+    one.register_hook(print)
+    img.exp().sum().backward()  # noticed
+""")
+add("a retained result that the loss does not use")("""
+    x = torch.ones(2, requires_grad=True)
+    kept = x.exp()
+    kept.retain_grad()
+    (x * kept.detach()).sum().backward()  # culprit noticed
 """)
 
 # ------------------------------------------------------------------------ partial gradients

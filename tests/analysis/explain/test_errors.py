@@ -31,6 +31,7 @@ from tests.analysis.explain.running import (
     line_of,
     run,
     sentences,
+    still_wrong,
 )
 from tests.analysis.explain.scenarios import Scenario, named
 from tests.analysis.explain.stored import Stored, fields_of, on_device, said
@@ -82,11 +83,12 @@ def test_an_error_is_explained_as_stored_and_every_fix_gives_the_right_gradient(
     if found.kind == "saved tensor written":
         assert_caption_names_the_writer(found)
     for place, fix in enumerate(found.fixes):
-        assert_gives_one_of((scenario.right[place:] or scenario.right[-1:])[:1], scenario, fix)
+        right = (scenario.right[place:] or scenario.right[-1:])[:1]
+        assert_gives_one_of(right, scenario, fix, found)
     unrecorded = explained(scenario.text, record=False)
     assert_nobody_is_blamed_in_error(scenario, unrecorded, found)
     for fix in unrecorded.fixes:
-        assert_gives_one_of(scenario.right, scenario, fix)
+        assert_gives_one_of(scenario.right, scenario, fix, found)
     if scenario.name in FIRST_OF_EACH_SORT:
         with anomaly():
             assert explained(scenario.text) == found
@@ -139,10 +141,15 @@ def assert_caption_names_the_writer(found: Explanation) -> None:
     assert "__setitem__" in writer[0] or writer[0] in str(found)
 
 
-def assert_gives_one_of(results: tuple[dict[str, str], ...], scenario: Scenario, fix: Fix) -> None:
+def assert_gives_one_of(
+    results: tuple[dict[str, str], ...], scenario: Scenario, fix: Fix, found: Explanation
+) -> None:
     if fix.how == "elsewhere":
         return
-    variables = run(fixed(scenario.text, fix))
+    variables = run(fixed(scenario.text, fix), lambda: gradviz.record())
+    assert found.recording is not None
+    told = variables["found"].explanations
+    assert still_wrong(found, found.recording.explanations, told) == [], fix
     wrong = [
         {left: right for left, right in result.items() if not is_right(variables, left, right)}
         for result in results

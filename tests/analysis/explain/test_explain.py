@@ -12,6 +12,7 @@ import gradviz
 from gradviz.analysis import explain
 from gradviz.model import Explanation, Recording
 from gradviz.view.documents.explanation import card_of
+from tests.analysis.explain.running import explained as explained_text
 
 
 def failing() -> Recording:
@@ -58,6 +59,23 @@ def test_the_variable_of_a_loop_is_known_where_its_grad_is_none() -> None:
     assert str(recording.explanations[0].what) == (
         "model.weight.grad is None: no backward has run yet"
     )
+
+
+OWN = """
+class Own:
+    def made(self):
+        return torch.ones(2)
+    def run(self):
+        self.made().sum().backward()
+Own().run()
+"""
+
+
+def test_what_values_are_taken_from_is_no_variable() -> None:
+    assert explained_text("torch.ones(2).sum().backward()\n").variables == ()
+    given = "one = torch.ones(2)\ntorch.stack([one, one]).sum().backward()\n"
+    assert explained_text(given).variables == ("one",)
+    assert explained_text(OWN).variables == ()
 
 
 def test_a_write_that_was_refused_is_marked_as_refused_and_has_no_other_culprit() -> None:

@@ -104,6 +104,15 @@ with torch.no_grad():
     h.add_(1)
 loss.backward()
 """,
+    "one + two": """
+w = torch.ones(2, requires_grad=True)
+trunk = w.exp()
+one, two = trunk.sum(), (2 * trunk).sum()
+one.backward()
+with torch.no_grad():
+    trunk.add_(1)
+two.backward()
+""",
     "(one + two)": """
 w = torch.ones(2, requires_grad=True)
 optimizer = torch.optim.SGD([w], lr=0.1)

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gradviz.model.explanation import Fix
+from tests.analysis.explain.running import fixed
 from tests.analysis.explain.silent_random import RandomProgram, programs, truth_of, truth_when_fixed
-from tests.analysis.explain.silent_running import fixed, run_recorded
+from tests.analysis.explain.silent_running import FIRST, run_recorded
 
 COUNT: Final = 60
 MANY: Final = 500
@@ -39,7 +40,7 @@ def told_of(program: RandomProgram) -> str:
 
 def works(fix: Fix, program: RandomProgram) -> bool:
     """Whether a program is right after a fix."""
-    return truth_when_fixed(fixed(program.text, fix), program) == "right"
+    return truth_when_fixed(fixed(program.text, fix, FIRST), program) == "right"
 
 
 def row_of(program: RandomProgram) -> str:

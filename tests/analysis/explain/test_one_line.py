@@ -11,8 +11,7 @@ import torch
 
 import gradviz
 from tests.analysis.explain.running import explained, fixed, is_right, run
-from tests.analysis.explain.silent_running import fixed as fixed_silent
-from tests.analysis.explain.silent_running import run_plain, run_recorded
+from tests.analysis.explain.silent_running import FIRST, run_plain, run_recorded
 
 CALLED = """import torch
 def step():
@@ -141,7 +140,7 @@ def test_a_fix_of_a_silent_fault_leaves_the_other_statements() -> None:
         assert recording.at_error is None, text
         for found in recording.explanations:
             for fix in (one for one in found.fixes if one.how != "elsewhere"):
-                whole = fixed_silent(text, fix)
+                whole = fixed(text, fix, FIRST)
                 assert _statements(whole) >= _statements(text), whole
                 run_plain(whole)
 

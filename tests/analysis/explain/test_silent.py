@@ -12,10 +12,10 @@ import torch
 from gradviz.capture.recorder.observers import call_events
 from gradviz.model import Recording
 from gradviz.model.explanation import Explanation
-from tests.analysis.explain.running import line_of, sentences, unmarked
+from tests.analysis.explain.running import fixed, line_of, sentences, unmarked
 from tests.analysis.explain.scenarios import Scenario
 from tests.analysis.explain.silent_innocents import INNOCENTS, Innocent
-from tests.analysis.explain.silent_running import FIRST, fixed, run_plain, run_recorded
+from tests.analysis.explain.silent_running import FIRST, run_plain, run_recorded
 from tests.analysis.explain.silent_scenarios import SCENARIOS
 from tests.analysis.explain.stored import Stored, on_device, said
 
@@ -59,7 +59,7 @@ def test_a_silent_fault_is_told_once_as_stored_and_each_fix_makes_it_right(
     broken = run_plain(text, scenario.before)
     for place, fix in enumerate(fixes):
         (right,) = (scenario.right[place:] or scenario.right[-1:])[:1]
-        new = fixed(text, fix)
+        new = fixed(text, fix, FIRST)
         space = run_plain(new, scenario.before)
         for result, expected in right.items():
             assert not is_equal(broken, result, expected)

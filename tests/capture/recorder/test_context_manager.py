@@ -100,7 +100,7 @@ def test_lines_of_the_users_functions_are_steps_unless_others_are_asked_for() ->
 
 
 def test_into_something_without_lines_is_refused() -> None:
-    with pytest.raises(gradviz.RecordingError, match="into= has a int"), gradviz.record(into=[3]):
+    with pytest.raises(gradviz.RecordingError, match="into= has an int"), gradviz.record(into=[3]):
         pass
 
 

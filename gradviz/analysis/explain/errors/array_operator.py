@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.code.statements import Statement, is_expression, names_read
+from gradviz.analysis.code.statements import Statement, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, named
 from gradviz.analysis.explain.fault import Finding
@@ -70,13 +70,9 @@ def _sides(
         for part in statement.parts
         if isinstance(part, ast.BinOp)
         and isinstance(part.op, _SIGNS.get(sign, ()))
-        and not _tensors_in(part.left, context)
+        and not context.tensors_read(part.left)
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _tensors_in(value: ast.expr, context: ErrorContext) -> list[str]:
-    return [name for name in names_read(value) if context.tensor_named(name) is not None]
 
 
 def _dtype_text(value: ast.expr, context: ErrorContext) -> str | None:

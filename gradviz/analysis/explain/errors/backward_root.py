@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from gradviz.analysis.code.sites import site_of
-from gradviz.analysis.code.statements import Statement, is_expression, names_read
+from gradviz.analysis.code.statements import Statement, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model.events import Refused
 from gradviz.model.formatting import shape
@@ -49,20 +49,9 @@ class BackwardRoot:
         if self.name is not None or self.text is None:
             return [self.name] if self.name is not None else []
         try:
-            tree = ast.parse(self.text, mode="eval")
+            return context.values_read(ast.parse(self.text, mode="eval"))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return []
-        names = names_read(tree)
-        called = {_base(call.func) for call in ast.walk(tree) if isinstance(call, ast.Call)}
-        given = [n for n in names if n not in called or context.tensor_named(n) is not None]
-        return given or names
-
-
-def _base(node: ast.expr) -> str:
-    """The variable with which a path begins: ``F`` of ``F.mse_loss``."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def root_at(index: int, context: ErrorContext) -> BackwardRoot:

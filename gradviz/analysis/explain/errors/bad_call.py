@@ -23,8 +23,7 @@ from gradviz.analysis.explain.errors.ids import use_of
 from gradviz.analysis.explain.errors.no_graph import origins_of_root, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import mean_loss, refused_calls, to_numpy
-from gradviz.analysis.explain.fixes.stay_on_graph import fixes_of
+from gradviz.analysis.explain.fixes import mean_loss, refused_calls, stay_on_graph, to_numpy
 from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Cause, Fix
@@ -396,12 +395,12 @@ def asked_for(found: Unused) -> Iterator[Fix]:
             fix
             for one in found.frozen
             if one.name is not None
-            for fix in refused_calls.ask_for(one.words, line_of(one.key, context), context)
+            for fix in stay_on_graph.require_grad(one.words, line_of(one.key, context), context)
         ]
         if len(fixes) == len(found.frozen):  # with fewer, torch refuses the next one
             yield replace(fixes[0], also=tuple(fixes[1:]))
         return
-    yield from fixes_of(found.cuts, context)
+    yield from stay_on_graph.fixes_of(found.cuts, context)
     if found.reaches_others:
         yield from refused_calls.of_unused(context)
 

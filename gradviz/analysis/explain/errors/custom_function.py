@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradviz.analysis.code.arguments import arguments_of
 from gradviz.analysis.code.statements import Statement, names_bound, names_read, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
@@ -184,8 +185,7 @@ def _may_vary(given: int, context: ErrorContext) -> bool:
 
 
 def _arguments(forward: ast.FunctionDef) -> list[str]:
-    names = [each.arg for each in (*forward.args.posonlyargs, *forward.args.args)]
-    return names[1:]
+    return arguments_of(forward)[1:]
 
 
 def _forward(context: ErrorContext) -> ast.FunctionDef | None:
@@ -249,10 +249,8 @@ def _return_of(context: ErrorContext, count: int | None) -> Statement | None:
 
 def _tensors_read(value: ast.expr | None, returned: Statement | None) -> list[str]:
     """Variables of a ``return``, without the ``ctx`` that backward is given first."""
-    functions = (
-        [one for one in returned.around if isinstance(one, ast.FunctionDef)] if returned else []
-    )
-    arguments = functions[-1].args.args if functions else []
+    function = None if returned is None else returned.function
+    arguments = [] if function is None else function.args.args
     read = [] if value is None else names_read(value)
     return [name for name in read if not arguments or name != arguments[0].arg]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gradviz.analysis.code.statements import Statement, is_expression, names_read
+from gradviz.analysis.code.statements import Statement, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import called_root
 from gradviz.analysis.explain.errors.hook_size import returned_by
@@ -65,7 +65,7 @@ def assigned(context: ErrorContext) -> Iterator[GivenGradient]:
         step=context.step,
         case="assigned",
         words={"it": it, "given": _like(other, info), "wanted": _like(info, other)},
-        variables=(owner, *_tensors_in(value, context)),
+        variables=(owner, *context.tensors_read(value)),
         causes=(Cause("other", say("assigns the gradient of {}", it), context.noticed),),
         targets={"it": [None if info is None else info.id]},
         statement=statement,
@@ -95,12 +95,6 @@ def _assignment(statement: Statement | None) -> tuple[ast.Attribute | None, ast.
 def _info_of(value: ast.expr | None, context: ErrorContext) -> TensorInfo | None:
     text = None if value is None else ast.unparse(value)
     return context.tensor_named(text) if text is not None and is_expression(text) else None
-
-
-def _tensors_in(value: ast.expr | None, context: ErrorContext) -> tuple[str, ...]:
-    """Variables of an expression that are tensors."""
-    read = () if value is None else names_read(value)
-    return tuple(name for name in read if context.tensor_named(name) is not None)
 
 
 def _like(info: TensorInfo | None, other: TensorInfo | None) -> str:
@@ -231,7 +225,7 @@ def passed(context: ErrorContext) -> Iterator[GivenGradient]:
             "wanted": "" if counts is None else counts[0],
             "gave": "" if counts is None else _given_words(counts[1]),
         },
-        variables=(owner, *_tensors_in(value, context)),
+        variables=(owner, *context.tensors_read(value)),
         causes=(Cause("backward", say("the gradient was given here"), context.noticed),),
         targets={"it": [None if info is None else info.id]},
         statement=None if found is None else found.statement,
@@ -341,14 +335,12 @@ def _of_hook(
     it = f"the hook {short}" if short else "a hook"
     what = say("{} returns it", it)
     where = say("which line of the hook returns it; write it as a def with one return")
-    read = () if value is None else tuple(names_read(value))
-    read = tuple(one for one in read if one not in ("torch", "np", "F"))
     return GivenGradient(
         history=context.history,
         step=context.step,
         case="hook",
         words={"it": it, "given": got, "wanted": was},
-        variables=read[:1],
+        variables=tuple(context.values_read(value)[:1]),
         node=context.node,
         targets={"node": [None if context.node is None else context.node.id]},
         causes=() if statement is None else (Cause("other", what, statement.at),),

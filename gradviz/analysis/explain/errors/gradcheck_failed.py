@@ -295,10 +295,10 @@ def requiring(found: GradcheckFailed) -> Iterator[Fix]:
 
 def _unused_gradient(returned: Statement) -> str | None:
     """The gradient that a backward gets, if nothing in it reads it."""
-    functions = [one for one in returned.around if isinstance(one, ast.FunctionDef)]
-    arguments = functions[-1].args.args if functions else []
+    function = returned.function
+    arguments = [] if function is None else function.args.args
     if len(arguments) != 2:
         return None
     name = arguments[1].arg
-    lines = [one for one in statements_of(returned.code) if functions[-1] in one.around]
+    lines = [one for one in statements_of(returned.code) if function in one.around]
     return None if any(name in names_read(one.node) for one in lines) else name

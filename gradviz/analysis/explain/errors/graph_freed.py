@@ -273,14 +273,8 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
 # --- fixes -----------------------------------------------------------------------------------
 
 
-def fixes(found: GraphFreed) -> Iterator[Fix]:
+def fixes(found: GraphFreed) -> Iterator[Fix | None]:
     """Keep the graph, compute it again, detach the carried state, or run backward of the sum."""
-    for fix in _possible(found):
-        if fix is not None:
-            yield fix
-
-
-def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
         # Whether it may keep them, and where, is not known.
@@ -313,7 +307,8 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
         yield _again(first, earlier, context) if carried is None else None
         yield keep if carried is None or carried.is_complete else None
         return
-    yield around_backward.add_up(first, earlier.step, context)
+    roots = [node for node, _ in earlier.started.roots]
+    yield around_backward.add_up(first, earlier.step, roots, context)
     yield keep
 
 

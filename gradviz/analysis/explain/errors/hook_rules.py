@@ -10,6 +10,7 @@ from typing import Final
 
 from gradviz.analysis.code.statements import Statement, calls_in, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.hook_size import is_in
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.rewriting import Rewriting
@@ -106,7 +107,7 @@ def of_a_module(context: ErrorContext) -> Iterator[Finding]:
     names = ("register_full_backward_pre_hook",) if is_pre else ("register_full_backward_hook",)
     hooks = {ast.unparse(c.args[0]) for one in lines for c in calls_in(one, *names) if c.args}
     name = hooks.pop() if len(hooks) == 1 else ""
-    returned = [one for one in lines if isinstance(one.node, ast.Return) and _is_in(one, name)]
+    returned = [one for one in lines if isinstance(one.node, ast.Return) and is_in(one, name)]
     at = returned[0].at if len(returned) == 1 else None
     of = "outputs" if is_pre else "inputs"
     yield Finding(
@@ -134,11 +135,6 @@ def _called(name: str, is_of_node: bool) -> str:
     if is_of_node:
         return "a hook of a node"
     return f"the hook {name}" if name.isidentifier() else "a backward hook of a module"
-
-
-def _is_in(statement: Statement, name: str) -> bool:
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return bool(functions) and functions[-1].name == name.rpartition(".")[2]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradviz.analysis.code.statements import Statement, calls_in, names_read, statements_of
+from gradviz.analysis.code.statements import Statement, calls_in, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.torch_messages import hook_in
@@ -31,7 +31,7 @@ def hook_size(context: ErrorContext) -> Iterator[Finding]:
         causes.append(Cause("other", what, returned.at))
     lines = {history.line(step): None for step, _ in placed}
     causes += [Cause("other", say("the hook was registered here"), at) for at in [*lines][:1]]
-    read = [] if returned is None else names_read(returned.node)
+    read = context.values_read(None if returned is None else returned.node)
     yield Finding(
         history=history,
         step=context.step,
@@ -52,7 +52,7 @@ def hook_size(context: ErrorContext) -> Iterator[Finding]:
 def _return_of(name: str, context: ErrorContext) -> Statement | None:
     """The only ``return`` of the function, or the line with the lambda that is registered."""
     lines = [one for code in context.recording.codes for one in statements_of(code)]
-    found = [one for one in lines if isinstance(one.node, ast.Return) and _is_in(one, name)]
+    found = [one for one in lines if isinstance(one.node, ast.Return) and is_in(one, name)]
     if name == "<lambda>":
         calls = [(one, c) for one in lines for c in calls_in(one, "register_hook")]
         found = [one for one, c in calls if c.args and isinstance(c.args[0], ast.Lambda)]
@@ -87,6 +87,7 @@ def returned_by(
     return statement, value.body if isinstance(value, ast.Lambda) else None
 
 
-def _is_in(statement: Statement, name: str) -> bool:
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return bool(functions) and functions[-1].name == name.rpartition(".")[2]
+def is_in(statement: Statement, name: str) -> bool:
+    """Whether a line is one of a function with this name."""
+    function = statement.function
+    return function is not None and function.name == name.rpartition(".")[2]

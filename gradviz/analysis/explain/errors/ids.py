@@ -13,6 +13,7 @@ from gradviz.analysis.code.statements import (
     is_named,
     last_name,
     statements_of,
+    times_read,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand
@@ -46,7 +47,7 @@ def use_of(name: str | None, one: GivenOperand, context: ErrorContext) -> Use:
 def _use_in(statement: Statement, name: str, one: GivenOperand, context: ErrorContext) -> Use:
     found: Use = ""
     for part in statement.parts:
-        if isinstance(part, ast.Subscript) and _has(part.slice, name):
+        if isinstance(part, ast.Subscript) and times_read(part.slice, name):
             return "ids"
         if not isinstance(part, ast.Call) or not any(is_named(given, name) for given in part.args):
             continue
@@ -93,7 +94,3 @@ def _is_embedding(function: ast.expr, context: ErrorContext) -> bool:
             if any(ast.unparse(t) == text for t in targets) and calls_in(one, *_MODULES):
                 return True
     return False
-
-
-def _has(node: ast.AST, name: str) -> bool:
-    return any(is_named(part, name) for part in ast.walk(node))

@@ -13,7 +13,6 @@ from gradviz.analysis.code.statements import (
     calls_in,
     is_expression,
     is_read_later,
-    names_read,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
@@ -105,7 +104,7 @@ def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
         variables=(written.name, context.name(key)),
         node=context.node_of(written.info),
         causes=tuple(causes),
-        targets=_target(written),
+        targets=written.targets,
         context=context,
         written=written,
         source=context.name(key),
@@ -124,7 +123,7 @@ def behind_hook(context: ErrorContext) -> Iterator[WriteRefused]:
         variables=(written.name,),
         node_name="BackwardHookFunctionBackward",
         causes=(_was_to_write(by, where, written, context), *_registered(context)),
-        targets=_target(written),
+        targets=written.targets,
         context=context,
         written=written,
         module=module,
@@ -143,7 +142,7 @@ class InferenceSaved(Finding):
 
 def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
     """A recorded operation would save an inference tensor."""
-    tensors = given(context) or [named(name, context) for name in _read_by(context)]
+    tensors = given(context) or [named(name, context) for name in context.names_read]
     return _inference([one for one in tensors if _is_inference(one)], context)
 
 
@@ -186,7 +185,7 @@ def _inference(tensors: list[GivenOperand], context: ErrorContext) -> Iterator[I
         },
         variables=tuple(one.name for one in tensors),
         causes=tuple(causes),
-        targets={} if found is None else _target(found),
+        targets={} if found is None else found.targets,
         unknown=unknown
         if found is not None
         else (say("which tensor it is. Print is_inference() of what the line reads"),),
@@ -223,11 +222,6 @@ def _in_place(statement: Statement) -> list[ast.expr]:
         for one in funcs
         if isinstance(one, ast.Attribute) and one.attr.endswith("_") and one.attr[:1] != "_"
     ]
-
-
-def _read_by(context: ErrorContext) -> list[str]:
-    """Variables that the line reads."""
-    return [] if context.statement is None else names_read(context.statement.node)
 
 
 def leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | None:
@@ -276,10 +270,6 @@ def _registered(context: ErrorContext) -> Iterator[Cause]:
     if len(lines) == 1:
         words = say("the full backward hook was registered")
         yield Cause("other", words, next(iter(lines.values())))
-
-
-def _target(written: GivenOperand) -> dict[str, list[str | None]]:
-    return {"it": [None if written.info is None else written.info.id]}
 
 
 # --- fixes -----------------------------------------------------------------------------------

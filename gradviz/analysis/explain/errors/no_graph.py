@@ -337,17 +337,13 @@ def fixes(found: NoGraph) -> Iterator[Fix]:
     asked = found.asked
     if asked is not None and context.history.switched_off(asked.id, context.step) is None:
         name = context.term(asked.id)
-        fix = stay_on_graph.require_grad(name, _made(asked, context), context)
-        if fix is not None:
-            yield fix
+        yield from stay_on_graph.require_grad(name, _made(asked, context), context)
         return
     yield from stay_on_graph.fixes_of(way.cuts, context)
     is_root = any(info.id in {root.id for root in context.roots} for info in origins)
     if not way.cuts and not way.is_lost and len(origins) == 1 and not is_root:
         name = context.term(origins[0].id)
-        fix = stay_on_graph.require_grad(name, _made(origins[0], context), context)
-        if fix is not None:
-            yield fix
+        yield from stay_on_graph.require_grad(name, _made(origins[0], context), context)
 
 
 def _updated_leaves(way: Origins, context: ErrorContext) -> Iterator[Fix]:

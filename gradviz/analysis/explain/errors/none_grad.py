@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gradviz.analysis.code.arguments import arguments_of, given_in
 from gradviz.analysis.code.callers import depth_of
 from gradviz.analysis.code.statements import (
     Statement,
@@ -16,10 +17,12 @@ from gradviz.analysis.code.statements import (
     statements_at,
     statements_of,
 )
+from gradviz.analysis.explain.beside_the_way import backwards_until, beside_the_way, causes_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import keep_leaf, skip_none, stay_on_graph
-from gradviz.model.events import BackwardEnded, LoopVariable, ZeroedGrad
+from gradviz.analysis.explain.rerun_safety import can_repeat
+from gradviz.model.events import LoopVariable, ZeroedGrad
 from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, say
@@ -148,14 +151,11 @@ def _lines_that_read(context: ErrorContext) -> Iterator[_Line]:
 
 def _given(caller: Statement, line: Statement) -> dict[str, str]:
     """What a line passes for each argument of the function that another line is in."""
-    functions = [one for one in line.around if isinstance(one, ast.FunctionDef)]
-    calls = calls_in(caller, functions[-1].name) if functions else []
-    if len(calls) != 1:
+    function = line.function
+    calls = [] if function is None else calls_in(caller, function.name)
+    if function is None or len(calls) != 1:
         return {}
-    names = _arguments(functions[-1])
-    is_method = isinstance(calls[0].func, ast.Attribute) and names[:1] == ["self"]
-    found = dict(zip(names[is_method:], map(ast.unparse, calls[0].args), strict=False))
-    return found | {k.arg: ast.unparse(k.value) for k in calls[0].keywords if k.arg is not None}
+    return {name: ast.unparse(one) for name, one in given_in(calls[0], function).items()}
 
 
 def _known(at: int, context: ErrorContext) -> dict[str, TensorInfo]:
@@ -196,16 +196,21 @@ def _reason(
         return "frozen", [Cause("other", what, context.history.line(frozen))]
     if not tensor.requires_grad:
         return "constant", [Cause("other", say("{} was made here", name), made)] if made else []
-    if not tensor.is_leaf:
-        made_it = say("{} was made here and is not a leaf", name)
-        return "result", [Cause("other", made_it, made)] if made else []
-    if not context.is_recorded:
-        return "not known", []
     cleared = _cleared(tensor, context)
     if cleared is not None:
         return "cleared", [Cause("other", say("{}.grad was set to None here", name), cleared)]
-    ran = any(not event.raised for _, event in context.history.events(BackwardEnded, context.step))
-    return ("not reached" if ran else "no backward"), []
+    if context.is_recorded and not backwards_until(context.step, context.history):
+        return "no backward", []
+    beside = None
+    if context.is_recorded:
+        beside = beside_the_way(tensor, context.step, context.history)
+    if beside is not None:
+        case = "not reached" if tensor.is_leaf or beside.cuts else "beside"
+        return case, causes_of(tensor, beside, context.step, context.history)
+    if not tensor.is_leaf:
+        made_it = say("{} was made here and is not a leaf", name)
+        return "result", [Cause("other", made_it, made)] if made else []
+    return ("not reached" if context.is_recorded else "not known"), []
 
 
 def _cleared(tensor: TensorInfo, context: ErrorContext) -> CodeLine | None:
@@ -236,12 +241,47 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
         for update in keep_leaf.written_in_place(found.leaf, tensor, statement):
             yield keep_leaf.with_others(update, statement)
         yield from keep_leaf.made_leaf_again(tensor, statement)
-    elif found.case == "result":
-        yield from _kept(found, statement)
-    elif found.case == "constant" and tensor.dtype.startswith(("float", "bfloat", "complex")):
-        fix = stay_on_graph.require_grad(Sentence(_typed(tensor)), made, context)
-        if fix is not None and tensor.is_leaf and tensor.node is None:
-            yield fix
+    elif found.case == "beside":
+        yield from _of_its_base(found, statement)
+    elif found.case == "result" and not _may_be_beside(tensor, context):
+        started = context.history.started.values()
+        ran = [context.statement_at(context.history.line(place)) for place, _ in started]
+        lines = [one.at for one in ran if one is not None]
+        kept = _kept(found, statement)  # behind the line with the backward it would be too late
+        yield from (fix for fix in kept if fix.how == "before" or fix.at not in lines)
+    elif (
+        found.case == "constant"
+        and tensor.dtype.startswith(("float", "bfloat", "complex"))
+        and tensor.is_leaf
+        and tensor.node is None
+    ):
+        yield from stay_on_graph.require_grad(Sentence(_typed(tensor)), made, context)
+
+
+def _may_be_beside(tensor: TensorInfo, context: ErrorContext) -> bool:
+    """Whether a loss may have been computed without a result, where no recording says it: it keeps
+    its gradient already, or what it shows a part of has one."""
+    shown = context.history.on_storage(tensor.storage, context.step)
+    has_gradient = tensor.retains_grad or any(info.grad is not None for info in shown)
+    return has_gradient and not context.is_recorded
+
+
+def _of_its_base(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
+    """Of a view, the same view of the gradient of that which it shows and the loss used."""
+    line, part, context = found.read.line, found.read.part, found.context
+    value = None if made is None else getattr(made.node, "value", None)
+    if made is None or value is None or line != context.statement or made.code != line.code:
+        return
+    known = _known(context.step, context)
+    for base in ast.walk(value):
+        info = known.get(ast.unparse(base)) if isinstance(base, ast.expr) else None
+        if info is None or info.grad is None or info.storage != found.tensor.storage:
+            continue
+        if can_repeat([found.tensor.node or ""], [made], context):
+            does = say("reads the same part of the gradient of {}", context.term(info.id))
+            new = made.segment(value, [(base, f"{ast.unparse(base)}.grad")])
+            yield Fix(does, line.edited([(part, new)]), "instead", line.at)
+        return
 
 
 def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
@@ -265,27 +305,22 @@ def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
     lines = statements_of(line.code)
     bound = [one for one in lines if one.line < line.line and read in names_bound(one)]
     bound = [one for one in bound if one.around == line.around[: len(one.around)]]
-    functions = [one for one in line.around if isinstance(one, ast.FunctionDef)]
+    function = line.function
     if made is None and any(read in names_bound(one) for one in lines if one not in bound):
         return  # another line may have made it
     if bound and keep_leaf.reads_gradient_of(read, bound[-1]):
         yield from keep_leaf.updated(read, bound[-1])
     elif bound and not bound[-1].is_compound:
         yield Fix(does, f"{read}.retain_grad()", "after", bound[-1].at)
-    elif functions and not bound and read in _arguments(functions[-1]):
-        first = next(one for one in lines if one.node is _first_of(functions[-1]))
+    elif function is not None and not bound and read in arguments_of(function):
+        first = next(one for one in lines if one.node is _first_of(function))
         yield Fix(does, f"{read}.retain_grad()", "before", first.at)
-
-
-def _arguments(function: ast.FunctionDef) -> list[str]:
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
 
 
 def _first_of(function: ast.FunctionDef) -> ast.stmt:
     """The first line of a function that is not its docstring."""
-    body = function.body
-    is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return body[1] if is_text and body[1:] else body[0]
+    has_text = ast.get_docstring(function) is not None
+    return function.body[1] if has_text and function.body[1:] else function.body[0]
 
 
 def _typed(tensor: TensorInfo) -> str:

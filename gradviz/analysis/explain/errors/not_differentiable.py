@@ -73,7 +73,7 @@ def not_implemented(context: ErrorContext) -> Iterator[Refusal]:
         variables=(found.name,),
         node=node or context.node_of(found.info),
         causes=tuple(causes),
-        targets=_target(found),
+        targets=found.targets,
         context=context,
         operand=found,
     )
@@ -124,7 +124,7 @@ def per_number(context: ErrorContext) -> Iterator[Refusal]:
         variables=(found.name,),
         node=context.node_of(found.info),
         causes=(Cause("write", what, context.noticed),),
-        targets=_target(found),
+        targets=found.targets,
         context=context,
         operand=found,
     )
@@ -190,7 +190,7 @@ def without_gradient(context: ErrorContext) -> Iterator[Refusal]:
         words={"it": found.words, "why": REASONS[way.cuts[0].reason].why if way.cuts else why},
         variables=(found.name, *(context.name(k) for cut in way.cuts for k in cut.tensors)),
         causes=tuple(causes),
-        targets=_target(found),
+        targets=found.targets,
         context=context,
         operand=found,
         way=way,
@@ -214,7 +214,7 @@ def written_out(context: ErrorContext) -> Iterator[Refusal]:
         variables=(_out_of(context), found.name),
         node=context.node_of(found.info),
         causes=(Cause("write", what, context.noticed),),
-        targets=_target(found),
+        targets=found.targets,
         context=context,
         operand=found,
     )
@@ -263,8 +263,8 @@ def _may_bind(statement: Statement, name: str, context: ErrorContext) -> bool:
     info = context.tensor_named(name)
     if has_other_name(statement, name) or (info is not None and info.aliases):
         return False
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return _is_local(statement, name) or (not functions and is_read_later(name, statement))
+    is_outside = statement.function is None
+    return _is_local(statement, name) or (is_outside and is_read_later(name, statement))
 
 
 def _is_local(statement: Statement, name: str) -> bool:
@@ -289,7 +289,3 @@ def _out_of(context: ErrorContext) -> str | None:
     call = _call(context)
     values = [] if call is None else [one.value for one in call.keywords if one.arg == "out"]
     return ast.unparse(values[0]) if values else None
-
-
-def _target(found: GivenOperand) -> dict[str, list[str | None]]:
-    return {"it": [None if found.info is None else found.info.id]}

@@ -158,12 +158,7 @@ def _state(condition: Statement) -> tuple[str, Statement] | None:
                 target = one.node.target
             if isinstance(one.node, ast.Assign):
                 target = one.node.targets[0]
-            is_same = _function(one) is _function(condition)
+            is_same = one.function is condition.function
             if target is not None and ast.unparse(target) == text and is_same:
                 return text, one
     return None
-
-
-def _function(statement: Statement) -> ast.stmt | None:
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return functions[-1] if functions else None

@@ -41,6 +41,11 @@ class GivenOperand:
         sizes = "" if self.sizes is None else f" of shape {shape(self.sizes)}"
         return Sentence(f"a tensor{sizes}")
 
+    @property
+    def targets(self) -> dict[str, list[str | None]]:
+        """The tensor, to be marked as that which a finding is about."""
+        return {"it": [None if self.info is None else self.info.id]}
+
 
 def given(context: ErrorContext) -> list[GivenOperand]:
     """The tensor arguments of the call that raised, in order."""

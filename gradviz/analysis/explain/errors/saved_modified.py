@@ -39,7 +39,7 @@ def saved_written(context: ErrorContext) -> Iterator[SavedWritten]:
     yield _of_one(found[0], context) if len(found) == 1 else _of_several(found, context)
 
 
-def fixes(found: SavedWritten) -> Iterator[Fix]:
+def fixes(found: SavedWritten) -> Iterator[Fix | None]:
     """Changes after which the saved tensor is not modified."""
     if found.suspect is not None:
         yield from fixes_of(found.suspect, found.context)

@@ -13,7 +13,6 @@ from gradviz.analysis.code.statements import (
     calls_in,
     last_name,
     names_bound,
-    names_read,
     statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
@@ -47,7 +46,7 @@ def value_read(context: ErrorContext) -> Iterator[UnderVmap]:
         history=context.history,
         step=context.step,
         words={"by": by, "it": words},
-        variables=tuple(_names(read)),
+        variables=tuple(context.values_read(read)),
         causes=(Cause("other", say("{} would become one Python value", words), context.noticed),),
         context=context,
         typed=typed,
@@ -120,10 +119,6 @@ def _read(context: ErrorContext) -> ast.expr | None:
     return tests[0] if len(tests) == 1 else None
 
 
-def _names(read: ast.expr | None) -> list[str]:
-    return [] if read is None else [name for name in names_read(read) if name != "torch"]
-
-
 def _target_of(context: ErrorContext) -> str | None:
     """The variable that the line writes to."""
     node = None if context.statement is None else context.statement.node
@@ -148,18 +143,11 @@ def _maker(name: str | None, context: ErrorContext) -> Statement | None:
     bound = [
         one
         for one in statements_of(statement.code)
-        if name in names_bound(one) and one.line < statement.line and _same_function(one, statement)
+        if name in names_bound(one)
+        and one.line < statement.line
+        and one.function is statement.function
     ]
     return bound[0] if len(bound) == 1 else None
-
-
-def _same_function(one: Statement, other: Statement) -> bool:
-    return _function(one) is _function(other)
-
-
-def _function(statement: Statement) -> ast.FunctionDef | None:
-    functions = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return functions[-1] if functions else None
 
 
 # --- fixes -----------------------------------------------------------------------------------
@@ -182,7 +170,7 @@ def with_samples(found: UnderVmap) -> Iterator[Fix]:
     made = _maker(found.typed, found.context)
     node = None if made is None else made.node
     call = node.value if isinstance(node, ast.Assign) else None
-    function = None if made is None else _function(made)
+    function = None if made is None else made.function
     if made is None or function is None or not isinstance(call, ast.Call):
         return
     if last_name(call.func) not in _FILLED or not ast.unparse(call.func).startswith("torch."):
@@ -198,8 +186,7 @@ def with_samples(found: UnderVmap) -> Iterator[Fix]:
 def _source(context: ErrorContext, function: ast.FunctionDef) -> str | None:
     """The argument of the function of which the written values are computed, if it is one."""
     arguments = [one.arg for one in function.args.args]
-    read = [] if context.statement is None else names_read(context.statement.node)
-    found = [name for name in read if name in arguments]
+    found = [name for name in context.names_read if name in arguments]
     return found[0] if len(found) == 1 else None
 
 

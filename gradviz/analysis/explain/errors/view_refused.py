@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gradviz.analysis.code.grad_switches import is_switched_off
-from gradviz.analysis.code.statements import Statement, is_expression, names_read
+from gradviz.analysis.code.statements import Statement, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.inplace_refused import (
     WriteRefused,
@@ -75,7 +75,7 @@ def expanded(context: ErrorContext) -> Iterator[ViewRefused]:
 
 def base_written(context: ErrorContext) -> Iterator[ViewRefused]:
     """A view is used after its base was written, though autograd cannot follow that write."""
-    tensors = given(context) or [named(one, context) for one in _names(context)]
+    tensors = given(context) or [named(one, context) for one in context.names_read]
     views = [one for one in tensors if one.info is not None and one.info.is_view]
     found = views[0] if len(views) == 1 or (views and context.refused is not None) else None
     view = found or GivenOperand(None, None, None)
@@ -115,10 +115,6 @@ def _written_earlier(context: ErrorContext) -> ViewRefused:
 
 def _views(context: ErrorContext) -> Iterator[GivenOperand]:
     yield written_by_call(context)
-
-
-def _names(context: ErrorContext) -> list[str]:
-    return [] if context.statement is None else names_read(context.statement.node)
 
 
 def _would_write(found: GivenOperand, made: str, context: ErrorContext) -> list[Cause]:
@@ -208,13 +204,12 @@ def _is_plain_update(leaf: TensorInfo | None, context: ErrorContext) -> bool:
     )
 
 
-def own_memory(found: ViewRefused) -> Iterator[Fix]:
+def own_memory(found: ViewRefused) -> Iterator[Fix | None]:
     """A new tensor, or a copy, if nothing else shows the memory of the view later."""
     made, context = found.made, found.context
     module = None if context.refused is None else context.refused.module
     if found.view.name is None and module is not None and context.statement is not None:
-        off = not_in_place(module, context.statement)
-        yield from () if off is None else (off,)
+        yield not_in_place(module, context.statement)
     if found.case == "in backward":
         yield from view_again.copied(found.view, made)
         return

@@ -46,7 +46,7 @@ from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
 
 
-def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
+def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix | None]:
     """Changes at the writes, then at the saves; only those that fix every saved tensor."""
     suspects = all_modified_slots(found, context)
     written = [_first_write(suspect, context) for suspect in suspects]
@@ -60,12 +60,10 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
     if any(_leaves_nothing(*pair, context) for pair in zip(written, suspects)):
         return
     if len(known) == len(suspects):
-        rows = rows_in_a_list(known, context)
-        yield from () if rows is None else (rows,)
+        yield rows_in_a_list(known, context)
         at_writes = _of_one_line([_at_write(*pair, context) for pair in zip(known, suspects)])
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
-        fix = together(does, [pair and pair[0] for pair in at_writes])
-        yield from () if fix is None else (fix,)
+        yield together(does, [pair and pair[0] for pair in at_writes])
     yield from _at_saves(suspects, written, context)
 
 
@@ -107,10 +105,15 @@ def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
     return info is not None and bool(info.is_leaf) and info.requires_grad
 
 
-def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
-    """Whether a write ran where nothing is recorded."""
-    found = [] if write is None else statements_at(context.history, write.at)
-    return any(mode_around(statement) for statement in found)
+def _would_be_missing(suspect: ModifiedSlot, write: Written | None, context: ErrorContext) -> bool:
+    """Whether a gradient would lack a write: it ran where nothing is recorded, or through what was
+    cut off, and recorded calls have read what it wrote."""
+    if write is None or write.through != "detach":
+        found = [] if write is None else statements_at(context.history, write.at)
+        return any(mode_around(statement) for statement in found)
+    shown = {info.id for info in context.history.on_storage(suspect.slot.storage, context.step)}
+    later = context.history.events(Operation, context.step, write.step + 1)
+    return any(shown.intersection(event.required) for _, event in later)
 
 
 # --- at the save -----------------------------------------------------------------------------
@@ -118,18 +121,17 @@ def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
 
 def _at_saves(
     suspects: Sequence[ModifiedSlot], written: Sequence[Written | None], context: ErrorContext
-) -> Iterator[Fix]:
+) -> Iterator[Fix | None]:
     """Operations save copies, or hand copies on."""
     lines = {write.at.line for write in written if write is not None and write.at is not None}
     found = [copies.saved_copy(s.node, s.slot, s.name, context.history) for s in suspects]
     if any(one is not None and one.statement.line in lines for one in found):
         return
-    if any(_is_unrecorded(write, context) for write in written):
+    if any(_would_be_missing(s, write, context) for s, write in zip(suspects, written)):
         return  # torch would not refuse then, and the write would be missing in the gradient
     if any(_is_within(s, write, context) for s, write in zip(suspects, written)):
         return  # a copy of what the line gives is made too late
-    fix = together(_saving(suspects), found)
-    yield from () if fix is None else (fix,)
+    yield together(_saving(suspects), found)
 
 
 def _is_within(suspect: ModifiedSlot, write: Written | None, context: ErrorContext) -> bool:
@@ -158,14 +160,13 @@ def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
 
 def _around_step(
     first: Written, suspects: Iterable[ModifiedSlot], context: ErrorContext
-) -> Iterator[Fix]:
+) -> Iterator[Fix | None]:
     """Move the update after the backward, or compute the loss again after it."""
     suspects = list(suspects)
     statement = _in_frame(first, context)
     carried = carried_by(suspects[0].node.id, context)
     if carried is not None:
-        cut = cut_state(carried, context)
-        yield from () if cut is None else (cut,)
+        yield cut_state(carried, context)
         return
     updated = {suspect.tensor for suspect in suspects}
     for event in context.recording.records[first.step].events:
@@ -187,7 +188,7 @@ def _around_step(
     behind = around_backward.move_behind(statement, context, does)
     if not first.is_optimizer and statement is not None and isinstance(statement.node, ast.Expr):
         behind = moved(statement, context.statement, "after", does)
-    yield from () if behind is None else (behind,)
+    yield behind
 
 
 def _is_mixed_with_itself(written: Written, context: ErrorContext) -> bool:
@@ -226,7 +227,7 @@ def _at_write(
     if alias is not None and first.through == "detach":
         return _copy_of_alias(alias, first, context)
     if alias is not None:
-        return _view_of_copy(alias, suspect, first.step, context)
+        return _view_of_copy(alias, suspect, first, context)
     site = None if first.event is None else site_of(context.history, *first.event)
     if site is None:
         return _in_module(first, context.statement_at(first.at), context)
@@ -385,10 +386,10 @@ def _copy_of_alias(
 
 
 def _view_of_copy(
-    alias: str, suspect: ModifiedSlot, until: int, context: ErrorContext
+    alias: str, suspect: ModifiedSlot, first: Written, context: ErrorContext
 ) -> tuple[Rewriting, Sentence] | None:
     """The view is taken of a copy, if it was taken after the save."""
-    statement = _bound_at(alias, until, context)
+    statement = _bound_at(alias, first.step, context)
     found = named(alias, context)
     made, saved = (
         context.history.born(found.key) if found.key else None,
@@ -398,6 +399,8 @@ def _view_of_copy(
     if statement is None or made is None or saved is None or made <= saved:
         return None
     if name is None or not is_expression(name) or not may_rebind(statement, name):
+        return None
+    if _has_views(suspect, first, context, until=made):
         return None
     change = before(statement, f"{name} = {name}.clone()")
     does = say("{} is a view of a copy; the saved tensor is not modified", found.words)
@@ -414,10 +417,16 @@ def _bound_at(name: str, until: int, context: ErrorContext) -> Statement | None:
     return None
 
 
-def _has_views(suspect: ModifiedSlot, first: Written, context: ErrorContext) -> bool:
-    """Whether other variables see the write too, as they would not if it made a new tensor."""
+def _has_views(
+    suspect: ModifiedSlot, first: Written, context: ErrorContext, until: int | None = None
+) -> bool:
+    """Whether other variables see the write too, as they would not if it made a new tensor; only
+    those made before a step, if one is given."""
     others = context.history.on_storage(suspect.slot.storage, first.step)
     return any(
-        info.id != suspect.tensor and info.name and context.history.is_alive(info.id, first.step)
+        info.id != suspect.tensor
+        and info.name
+        and context.history.is_alive(info.id, first.step)
+        and (until is None or (context.history.born(info.id) or 0) < until)
         for info in others
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import (
@@ -35,7 +35,7 @@ def keep_graph(first: Site | None, since: int, context: ErrorContext) -> Fix | N
         context: The error of the later one.
     """
     call = None if first is None else first.call_of("backward", "grad")
-    if first is None or call is None or was_written(since, context):
+    if first is None or call is None or was_written(since, root_nodes(context), context):
         return None
     calls = [(first.statement, call), *_later_calls(call, context)[:-1]]
     does = say("keeps the saved tensors; they stay in memory as long as the graph")
@@ -137,8 +137,17 @@ def _clears_between(statement: Statement, context: ErrorContext) -> bool:
     return any(context.history.events(ZeroedGrad, context.step, since))
 
 
-def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Fix | None:
-    """One backward of the sum in place of two backwards."""
+def add_up(
+    earlier: Statement | None, since: int, roots: Iterable[str], context: ErrorContext
+) -> Fix | None:
+    """One backward of the sum in place of two backwards.
+
+    Args:
+        earlier: The line of the earlier one.
+        since: Step at which it had ended.
+        roots: Nodes at which it started.
+        context: The error of the later one.
+    """
     noticed = context.statement
     if earlier is None or noticed is None or not same_block(earlier, noticed):
         return None
@@ -149,6 +158,8 @@ def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Fix 
         return None
     changed = (ZeroedGrad, OptimizerStepped)
     if any(any(context.history.events(kind, context.step, since)) for kind in changed):
+        return None
+    if was_written(since, [*roots, *root_nodes(context)], context):
         return None
     if _speaks_of_grad(earlier, noticed) or len(_later_backwards(noticed)) > 1:
         return None

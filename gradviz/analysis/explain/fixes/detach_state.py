@@ -9,6 +9,7 @@ from gradviz.analysis.code.statements import (
     Statement,
     calls_in,
     is_expression,
+    last_name,
     names_bound,
     names_read,
     same_block,
@@ -42,7 +43,8 @@ def cut_state(carried: Carried, context: ErrorContext) -> Fix | None:
             place = bound
         code = f"{base} = {base}.detach()"
         if inside:
-            if not all(re.fullmatch(r".*\[\d+\]", name) for name in inside):
+            is_in_order = all(re.fullmatch(r".*\[\d+\]", name) for name in inside)
+            if not is_in_order or not _is_bound(base, context):
                 return None
             each = f"one.detach() for one in {base}"
             code = f"{base} = [{each}]" if _is_list(base, noticed) else f"{base} = tuple({each})"
@@ -102,6 +104,18 @@ def _is_own(base: str, statement: Statement) -> bool:
     own = f"self.{base.rpartition('.')[2]}"
     parts = [part for part in statement.parts if isinstance(part, ast.Attribute)]
     return "." in base and any(ast.unparse(part) == own for part in parts)
+
+
+def _is_bound(base: str, context: ErrorContext) -> bool:
+    """Whether a recorded line binds it, so that what it holds is no dict of an object."""
+    return any(
+        isinstance(part, (ast.Name, ast.Attribute))
+        and isinstance(part.ctx, ast.Store)
+        and last_name(part) == base.rpartition(".")[2]
+        for code in context.recording.codes
+        for statement in statements_of(code)
+        for part in statement.parts
+    )
 
 
 def _is_list(name: str, statement: Statement) -> bool:

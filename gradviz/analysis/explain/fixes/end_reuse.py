@@ -221,16 +221,8 @@ def _bound_later(step: int, line: Statement, context: ErrorContext) -> set[str]:
             records[step].depth,
         ):
             other = context.statement_at(context.history.line(later))
-            found |= set() if other is None else _bound_by(other)
+            found |= set() if other is None else set(names_bound(other))
     return found
-
-
-def _bound_by(statement: Statement) -> set[str]:
-    return {p.id for p in statement.parts if isinstance(p, ast.Name) and _is_store(p)}
-
-
-def _is_store(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
 
 
 # --- computed outside a closure ---------------------------------------------------------------

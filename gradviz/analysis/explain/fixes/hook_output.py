@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from gradviz.analysis.code.arguments import arguments_of
 from gradviz.analysis.code.callers import caller_step
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import Statement, names_bound, statement_of, statements_of
@@ -65,7 +66,7 @@ def _output_of_hook(statement: Statement, written: Written, history: History) ->
     function = statement.around[-1] if statement.around else None
     if not isinstance(function, ast.FunctionDef) or function.name == "forward":
         return None
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    names = arguments_of(function)
     names = names[1:] if names[:1] == ["self"] else names
     if len(names) not in (3, 4):
         return None

@@ -10,6 +10,7 @@ from gradviz.analysis.code.statements import (
     expression_of,
     is_expression,
     last_name,
+    names_bound,
     statements_of,
 )
 from gradviz.model.explanation import Fix
@@ -72,7 +73,7 @@ def _made(module: str, statement: Statement) -> ast.expr | None:
     name, *path = module.split(".")
     found: ast.expr | None = None
     for other in statements_of(statement.code):
-        stored = [p.id for p in other.parts if isinstance(p, ast.Name) and _is_store(p)]
+        stored = names_bound(other)
         if name not in stored:
             continue
         if found is not None or not isinstance(other.node, ast.Assign) or stored != [name]:
@@ -85,10 +86,6 @@ def _made(module: str, statement: Statement) -> ast.expr | None:
             return None
         found = found.args[int(place)] if int(place) < len(found.args) else None
     return found
-
-
-def _is_store(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
 
 
 def _is_in_place(made: ast.expr) -> bool:

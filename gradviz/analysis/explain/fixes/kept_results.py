@@ -27,7 +27,7 @@ def without_graph(found: GivenOperand, context: ErrorContext) -> Iterator[Fix]:
     if not isinstance(target, ast.Attribute) or not statement.is_alone:
         return
     kept = ast.unparse(target)
-    function = _function_of(statement)
+    function = statement.function
     if function is None or _is_read_elsewhere(target.attr, function, context):
         return
     reads = _reads(kept, statement, function)
@@ -46,11 +46,6 @@ def without_graph(found: GivenOperand, context: ErrorContext) -> Iterator[Fix]:
         for one, parts in reads
     )
     yield Fix(does, code, "instead", statement.at, also)
-
-
-def _function_of(statement: Statement) -> ast.FunctionDef | None:
-    inner = [one for one in statement.around if isinstance(one, ast.FunctionDef)]
-    return inner[-1] if inner else None
 
 
 def _is_read_elsewhere(name: str, function: ast.FunctionDef, context: ErrorContext) -> bool:

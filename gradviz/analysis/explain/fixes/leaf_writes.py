@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gradviz.analysis.code.scopes import all_arguments
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import (
     Statement,
@@ -123,9 +124,9 @@ def _is_used_further(found: LeafWrite) -> bool:
     """Whether the function goes on with what a line writes, under a variable of its own."""
     if not found.typed.isidentifier() or _reads_gradient(found.statement):
         return False
-    inside = _function_of(found.statement)
+    inside = found.statement.function
     is_alias = inside is not None and _alias_line(found) is not None
-    is_argument = inside is not None and found.typed in _arguments(inside)
+    is_argument = inside is not None and found.typed in all_arguments(inside)
     if not (is_alias or is_argument or _is_bound_plainly(found)):
         return False
     if is_argument and _is_result_of_helper(found):
@@ -138,7 +139,7 @@ def _is_used_further(found: LeafWrite) -> bool:
 def _is_result_of_helper(found: LeafWrite) -> bool:
     """Whether a function is given a leaf whose gradient is asked for, and its caller computes
     with what it returns: the leaf itself is not to be updated."""
-    statement, function = found.statement, _function_of(found.statement)
+    statement, function = found.statement, found.statement.function
     is_returned = isinstance(statement.node, ast.Return) or _is_handed_on(found.typed, statement)
     if function is None or not is_returned or _is_updated(found):
         return False
@@ -155,7 +156,7 @@ def _is_call_of(node: ast.Expr, name: str) -> bool:
 
 def _elsewhere(found: LeafWrite) -> Iterator[Statement]:
     """Lines of recorded code outside of the function that would write."""
-    function = _function_of(found.statement)
+    function = found.statement.function
     for code in found.context.recording.codes:
         for one in statements_of(code):
             if code != found.statement.code or function not in one.around:
@@ -274,7 +275,7 @@ def _hides_leaf(found: LeafWrite) -> bool:
     """Whether other code binds the variable of the leaf to what is computed from it, and reads its
     gradient."""
     name = None if found.base is None else found.context.name(found.base.id)
-    if name is None or _function_of(found.statement) is None:
+    if name is None or found.statement.function is None:
         return False
     beside = [*_elsewhere(found)]
     is_bound = any(name in names_bound(s) and name in names_read(s.node) for s in beside)
@@ -447,13 +448,3 @@ def keeper_of(base: TensorInfo | None, context: ErrorContext) -> Term | None:
             if slot.state == "held" and (is_it or same):
                 return Term(node.id, node.name)
     return None
-
-
-def _function_of(statement: Statement) -> ast.FunctionDef | None:
-    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-    return functions[-1] if functions else None
-
-
-def _arguments(function: ast.FunctionDef) -> set[str]:
-    given = function.args
-    return {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}

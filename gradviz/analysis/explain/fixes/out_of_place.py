@@ -15,6 +15,7 @@ from gradviz.analysis.code.statements import (
     is_named,
     last_name,
     start_of,
+    times_read,
 )
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
 from gradviz.model.history import ALIASES
@@ -190,7 +191,7 @@ def _binding(
     if isinstance(statement, ast.Expr) and statement.value is call:
         return ((start_of(statement), f"{name} = "),)
     if isinstance(statement, ast.Assign) and statement.value is call:
-        targets = [t for t in statement.targets if _times_read(t, name)]
+        targets = [t for t in statement.targets if times_read(t, name)]
         if all(is_named(t, name) for t in targets):
             return () if targets or not is_read else ((start_of(call), f"{name} = "),)
     return None if is_read else ()
@@ -273,22 +274,18 @@ def _is_number(given: list[ast.expr]) -> bool:
     return isinstance(value, ast.Constant)
 
 
-def _times_read(node: ast.AST, name: str) -> int:
-    return sum(is_named(one, name) for one in ast.walk(node))
-
-
 def _is_read_there(site: Site, name: str) -> bool:
     """Whether the line itself reads a tensor besides writing it, or writes it several times."""
     around = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     loops = [part for part in site.statement.parts if isinstance(part, around)]
-    return any(map(site.is_in, loops)) or _times_read(site.statement.node, name) > 1
+    return any(map(site.is_in, loops)) or times_read(site.statement.node, name) > 1
 
 
 def _is_own(name: str, statement: Statement) -> bool:
     """Whether a name is a variable of a comprehension of the statement."""
     loops = [part for part in statement.parts if isinstance(part, ast.comprehension)]
     base = name.partition(".")[0].partition("[")[0]
-    return any(_times_read(loop.target, base) for loop in loops)
+    return any(times_read(loop.target, base) for loop in loops)
 
 
 def _is_in_lambda(site: Site) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradviz.analysis.code.arguments import arguments_of
 from gradviz.analysis.code.callers import caller_step
 from gradviz.analysis.code.rebind_safety import has_other_name, may_rebind
+from gradviz.analysis.code.scopes import all_arguments, functions_around
 from gradviz.analysis.code.statements import (
     Statement,
     is_named,
@@ -48,10 +50,10 @@ def may_take_place(statement: Statement, name: str, step: int, history: History)
 
 def _is_dropped(statement: Statement, name: str, step: int, history: History, times: int) -> bool:
     """Whether no caller reads what it gave for an argument any more."""
-    function = _functions(statement)[-1]
+    function = statement.function
     at = caller_step(history, step)
     caller = None if at is None else statement_of(history, at)
-    if caller is None or at is None or times > _MOST:
+    if function is None or caller is None or at is None or times > _MOST:
         return False
     calls = [part for part in caller.parts if isinstance(part, ast.Call)]
     named = [call for call in calls if last_name(call.func) == function.name]
@@ -70,7 +72,7 @@ def _of_objects(calls: list[ast.Call], function: ast.FunctionDef) -> list[ast.Ca
 
 def _given(call: ast.Call, function: ast.FunctionDef, name: str) -> ast.expr | None:
     """What a call gives for an argument."""
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    names = arguments_of(function)
     if names and names[0] in ("self", "cls"):
         names = names[1:]
     keywords = [k.value for k in call.keywords if k.arg == name]
@@ -93,10 +95,8 @@ def _is_left(given: ast.expr, caller: Statement, step: int, history: History, ti
             given = given.value
         else:
             break
-    if not isinstance(given, (ast.Name, ast.Attribute)):
-        return True
     if not isinstance(given, ast.Name):
-        return False
+        return not isinstance(given, ast.Attribute)
     name = given.id
     if _reads_other_than(given, caller):
         return False
@@ -107,8 +107,8 @@ def _is_left(given: ast.expr, caller: Statement, step: int, history: History, ti
         return False
     if _is_argument(caller, name):
         return _is_dropped(caller, name, step, history, times)
-    functions = _functions(caller)
-    inside = (s for s in statements_of(caller.code) if _functions(s) == functions)
+    functions = functions_around(caller)
+    inside = (s for s in statements_of(caller.code) if functions_around(s) == functions)
     return not functions or any(name in names_bound(one) for one in inside)
 
 
@@ -121,8 +121,8 @@ def _reads_other_than(given: ast.expr, caller: Statement) -> bool:
 def _is_read_after(name: str, statement: Statement) -> bool:
     """Whether the values of a variable are read after a line, before it is bound again."""
     every = statements_of(statement.code)
-    own = _functions(statement)
-    inside = [s for s in every if _functions(s) == own]
+    own = functions_around(statement)
+    inside = [s for s in every if functions_around(s) == own]
     later = [s for s in inside if s.place > statement.place]
     loops = {id(loop) for loop in loops_around(statement)}
     turn = [s for s in inside if loops & {id(outer) for outer in s.around} or id(s.node) in loops]
@@ -153,14 +153,6 @@ def reads_of_values(parts: list[ast.AST], name: str) -> Iterator[ast.AST]:
             yield part
 
 
-def _functions(statement: Statement) -> list[ast.FunctionDef]:
-    return [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-
-
 def _is_argument(statement: Statement, name: str) -> bool:
-    functions = _functions(statement)
-    if not functions:
-        return False
-    arguments = functions[-1].args
-    given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return name in {a.arg for a in given}
+    function = statement.function
+    return function is not None and name in all_arguments(function)

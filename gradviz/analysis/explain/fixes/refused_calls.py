@@ -10,7 +10,6 @@ from typing import Final
 from gradviz.analysis.code.statements import (
     Span,
     Statement,
-    TextChange,
     behind,
     calls_in,
     end_of,
@@ -32,8 +31,7 @@ from gradviz.analysis.explain.fixes.rewriting import (
     called_before,
     with_keyword,
 )
-from gradviz.analysis.explain.fixes.stay_on_graph import require_grad
-from gradviz.model.explanation import CodeLine, Fix
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import Sentence, say
 
 _EDGE: Final = "get_gradient_edge"
@@ -171,7 +169,7 @@ def _without_gradient(statement: Statement, call: ast.Call) -> Iterator[Fix]:
 
 
 def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
-    """A tensor outside the graph in place of the flag."""
+    """A tensor outside the graph in place of the flag; no flag if it was to be what it is."""
     site = context.site
     if site is None or name is None or not is_expression(name):
         return
@@ -180,18 +178,18 @@ def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     is_whole |= isinstance(line, ast.Assign) and line.targets == [site.node]
     owner = call.func if call is not None else site.node
     typed = owner.value if isinstance(owner, ast.Attribute) else None
-    if typed is not None and is_loop_variable(site.statement, ast.unparse(typed)):
+    # Torch advises to detach where the flag was to be False.
+    part, is_off = line if is_whole else call, "detach()" in context.raised.message
+    if is_off and typed is not None and is_loop_variable(site.statement, ast.unparse(typed)):
         yield from detached_in_loop(site, typed, context)
-        return
-    if is_whole:
-        change: TextChange = (line, f"{name} = {name}.detach()")
-    elif call is not None:
-        change = (call, f"{name}.detach()")
-    else:
-        return
-    term = next((one.words for one in given(context)), Sentence(name))
-    does = say("detaches {} from its graph; the operation that made it stays recorded", term)
-    yield Rewriting(site.statement, (change,)).fix(does)
+    elif part is not None:
+        words = "detaches {} from its graph; the operation that made it stays recorded"
+        term = next((one.words for one in given(context)), Sentence(name))
+        new = f"{name}.detach()" if is_off else name
+        if is_whole:
+            new = f"{name} = {new}" if is_off else ""
+        does = say(words if is_off else "{} requires grad already", term)
+        yield Rewriting(site.statement, ((part, new),)).fix(does)
 
 
 def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Fix]:
@@ -278,13 +276,6 @@ def _asks_for_none(statement: Statement) -> bool:
     compared = (part for part in statement.parts if isinstance(part, ast.Compare))
     values = (value for one in compared for value in (one.left, *one.comparators))
     return any(isinstance(value, ast.Constant) and value.value is None for value in values)
-
-
-def ask_for(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Fix]:
-    """``requires_grad_()`` where a tensor is made."""
-    fix = require_grad(name, made, context)
-    if fix is not None:
-        yield fix
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

@@ -100,8 +100,8 @@ def of_number(
 def _of_this_call(returned: Statement, texts: list[str]) -> Iterator[Fix]:
     """A gradient for each argument that the call gave to forward, which has defaults for others;
     other calls may give them all."""
-    functions = [one for one in returned.around if isinstance(one, ast.FunctionDef)]
-    names = [one.arg for one in functions[-1].args.args] if functions else []
+    function = returned.function
+    names = [] if function is None else [one.arg for one in function.args.args]
     if names:
         new = f"({', '.join(texts)})[:len({names[0]}.needs_input_grad)]"
         does = say("returns one gradient per argument that the call gave to forward")

@@ -52,7 +52,7 @@ def rows_in_a_list(written: Sequence[Written], context: ErrorContext) -> Fix | N
     if None in targets or len(names) != 1 or targets[0] is None:
         return None
     name, statement = targets[0]
-    every = [s for s in statements_of(statement.code) if _function(s) is _function(statement)]
+    every = [s for s in statements_of(statement.code) if s.function is statement.function]
     made = [s for s in every if name in names_bound(s)]
     if len(made) != 1 or not _is_made(made[0]):
         return None
@@ -94,10 +94,6 @@ def _target(written: Written, context: ErrorContext) -> tuple[str, Statement] | 
         return None
     is_name = isinstance(site.node.value, ast.Name)
     return (ast.unparse(site.node.value), site.statement) if is_name else None
-
-
-def _function(statement: Statement) -> ast.stmt | None:
-    return next((s for s in statement.around[::-1] if isinstance(s, ast.FunctionDef)), None)
 
 
 def _is_made(statement: Statement) -> bool:

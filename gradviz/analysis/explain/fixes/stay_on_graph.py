@@ -116,13 +116,12 @@ def _is_given_values(key: str, since: int, context: ErrorContext) -> bool:
     return False
 
 
-def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Fix | None:
+def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Fix]:
     """Make a tensor require grad after it is created."""
     statement = context.statement_at(made)
-    if statement is None or statement.is_compound:
-        return None
-    does = say("makes {} require grad before it is used", name)
-    return Fix(does, f"{name}.requires_grad_()", "after", statement.at)
+    if statement is not None and not statement.is_compound:
+        does = say("makes {} require grad before it is used", name)
+        yield Fix(does, f"{name}.requires_grad_()", "after", statement.at)
 
 
 def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> Fix | None:

@@ -34,14 +34,9 @@ def line_that_made(view: GivenOperand, context: ErrorContext) -> Statement | Non
     if found is not None and recorded is not None:
         made = context.statement_at(recorded)
         is_it = (recorded.line, recorded.code) == (found.line, found.code.name)
-        is_inside = made is None or made.code != found.code or _function(made) != _function(found)
+        is_inside = made is None or made.code != found.code or made.function != found.function
         return found if is_it or is_inside else None
     return found
-
-
-def _function(statement: Statement) -> ast.stmt | None:
-    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-    return functions[-1] if functions else None
 
 
 def before(view: GivenOperand, statement: Statement, context: ErrorContext) -> Iterator[Fix]:

@@ -151,6 +151,8 @@ def _thrown_away(one: TrainingStep) -> dict[str, EventPlace]:
     for place, event in one.accumulated:
         if event.tensor is not None and not is_empty(event.after):
             came[event.tensor] = place
+        elif one.has_closure:  # the step has used what the closure computed before
+            came.pop(event.tensor or "", None)
     gone: dict[str, EventPlace] = {}
     for place, zeroed in one.zeroed:
         for key in zeroed.tensors:

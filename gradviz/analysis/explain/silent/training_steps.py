@@ -101,10 +101,10 @@ class TrainingStep:
 
 
 def training_steps(history: History) -> Iterator[TrainingStep]:
-    """All rounds, the first one first."""
+    """All rounds, the first one first, without that of a step that raised: it has not ended."""
     last: dict[tuple[str, ...], EventPlace] = {}
     for place, event in history.told(OptimizerStepped):
-        if event.parameters:
+        if event.parameters and history.recording.records[place[0]].kind != "error":
             start = last.get(event.parameters) or _before_it_grew(place, event, last, history)
             yield TrainingStep(history, start, place, event)
             last[event.parameters] = place
