@@ -10,6 +10,7 @@ from torch import Tensor
 from gradviz.capture import naming
 from gradviz.capture.drawn_outputs import drawn_outputs
 from gradviz.model.errors import NamesError
+from gradviz.model.formatting import a_kind
 from gradviz.model.progress import working
 from gradviz.view.export.torchviz_dot import DotDrawing, torchviz_dot
 
@@ -54,7 +55,7 @@ def make_dot(
         names = None if params is None else dict(params)
     except (TypeError, ValueError):
         raise NamesError(
-            f"params is a {type(params).__name__}, not names of tensors: "
+            f"params is {a_kind(params)}, not names of tensors: "
             "gradviz.make_dot(loss, params=dict(model.named_parameters()))"
         ) from None
     with working("make_dot"):

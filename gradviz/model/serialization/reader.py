@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, 
 
 from gradviz.model import progress
 from gradviz.model.errors import DocumentError
+from gradviz.model.formatting import a_kind
 from gradviz.model.serialization.formats import Format, refusal
 
 Read: TypeAlias = Callable[[Any], Any]
@@ -78,7 +79,7 @@ def parse(text: str, form: Format) -> dict[str, Any]:
     """
     if not isinstance(text, str):
         raise DocumentError(
-            f"this is a {type(text).__name__}, and not the text that {form.writer} writes. "
+            f"this is {a_kind(text)}, and not the text that {form.writer} writes. "
             'Of a file: from_json(Path("graph.json").read_text())'
         )
     try:
