@@ -271,8 +271,14 @@ def _may_be_beside(tensor: TensorInfo, context: ErrorContext) -> bool:
 def _of_its_base(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
     """Of a view, the same view of the gradient of that which it shows and the loss used."""
     line, part, context = found.read.line, found.read.part, found.context
-    value = None if made is None else getattr(made.node, "value", None)
-    if made is None or value is None or line != context.statement or made.code != line.code:
+    value = getattr(None if made is None else made.node, "value", None)
+    if (
+        made is None
+        or value is None
+        or line != context.statement
+        or made.code != line.code
+        or [*map(ast.unparse, getattr(made.node, "targets", ()))] != [found.read.typed]
+    ):
         return
     known = _known(context.step, context)
     for base in ast.walk(value):
