@@ -22,8 +22,8 @@ def hooks_beside(history: History) -> Iterator[Finding]:
     last = len(history.recording.records) - 1
     asked: dict[object, list[TensorInfo]] = defaultdict(list)
     for info in () if any(True for _ in history.placed(Raised)) else history.tensors(last):
-        line = history.line(history.born(info.id))
-        if line is not None and info.is_leaf is False and (info.retains_grad or _has_hook(info)):
+        is_asked = info.is_leaf is False and (info.retains_grad or _has_hook(info))
+        if is_asked and (line := history.line(history.born(info.id))) is not None:
             asked[line.code, line.line].append(info)
     for made in asked.values():
         if not any(may_be_reached(info, last, history) for info in made):
