@@ -17,7 +17,7 @@ from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -31,40 +31,35 @@ from tests.analysis.explain.gradient_scenarios import ALL as SCENARIOS  # and of
 from tests.ledger.bug import Piece
 from tests.ledger.judging import pieces_with
 from tests.ledger.programs import ALL as BUGS
-from tests.ledger.running import Ran
 from tests.ledger.running import run as run_pieces
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "said.txt"
 """Lines of a hash and the name of a program, sorted by names."""
 PARTS: Final = ("ledger", "scenario", "silent", "innocent", "fixed")
 """Where programs are from, as their names begin; ``"fixed"`` are fixed versions of the ledger's."""
-Look: TypeAlias = Callable[[Recording], str]
+Look: TypeAlias = Callable[[Recording | None], Any]
 
 
 class Program(NamedTuple):
     """A program of the tests."""
 
-    look_at: Callable[[Look], str]
+    look_at: Callable[[Look], Any]
     """Runs it while it is recorded, and looks at the recording while its files exist."""
     with_fix: Callable[[Fix], Program]
     """The program with a fix applied."""
 
 
 def _of_pieces(pieces: Sequence[Piece]) -> Program:
-    def look_at(look: Look) -> str:
-        seen: list[str] = []
-
-        def finish(ran: Ran) -> None:
-            seen.append("no recording\n" if ran.recording is None else look(ran.recording))
-
-        run_pieces(pieces, "as it comes", finish)
+    def look_at(look: Look) -> Any:
+        seen: list[Any] = []
+        run_pieces(pieces, "as it comes", lambda ran: seen.append(look(ran.recording)))
         return seen[0]
 
     return Program(look_at, lambda fix: _of_pieces(pieces_with(fix, pieces)))
 
 
 def _of_scenario(text: str) -> Program:
-    def look_at(look: Look) -> str:
+    def look_at(look: Look) -> Any:
         try:
             found = running.run(running.unmarked(text), lambda: gradviz.record())["found"]
         except Exception as error:
@@ -77,7 +72,7 @@ def _of_scenario(text: str) -> Program:
 
 
 def _of_silent(text: str, before: str) -> Program:
-    def look_at(look: Look) -> str:
+    def look_at(look: Look) -> Any:
         return look(silent_running.run_recorded(running.unmarked(text), before))
 
     def with_fix(fix: Fix) -> Program:
@@ -113,10 +108,10 @@ def names_of(parts: Collection[str] = PARTS) -> list[str]:
 
 def said_of(name: str) -> str:
     """All fields of all explanations of a program, and the text of all together."""
-    return _seen(PROGRAMS[name], _text_of)
+    return str(_seen(PROGRAMS[name], _text_of))
 
 
-def _seen(program: Program, look: Look) -> str:
+def _seen(program: Program, look: Look) -> Any:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     np.random.seed(0)
@@ -131,29 +126,24 @@ def not_mended_by(name: str) -> str:
     """Fixes with which a program still has the fault for which they are offered, or has a new one:
     a line for each."""
     program, lines = PROGRAMS[name], list[str]()
-    before = _explanations(program)
+    before = _seen(program, _told)
     for one in before:
         for fix in one.fixes:
             if fix.how == "elsewhere":
                 continue
-            told = running.still_wrong(one, before, _explanations(program.with_fix(fix)))
+            told = running.still_wrong(one, before, _seen(program.with_fix(fix), _told))
             if told:
                 lines.append(f"{name}: {one.kind}: {fix.how} {fix.line}: {fix.code!r}: {told}\n")
     return "".join(lines)
 
 
-def _explanations(program: Program) -> list[Explanation]:
-    found: list[Explanation] = []
-
-    def look(recording: Recording) -> str:
-        found.extend(recording.explanations)
-        return ""
-
-    _seen(program, look)
-    return found
+def _told(recording: Recording | None) -> tuple[Explanation, ...]:
+    return () if recording is None else recording.explanations
 
 
-def _text_of(recording: Recording) -> str:
+def _text_of(recording: Recording | None) -> str:
+    if recording is None:
+        return "no recording\n"
     fields = [
         f"{field.name}: {getattr(explanation, field.name)!r}\n"
         for explanation in recording.explanations

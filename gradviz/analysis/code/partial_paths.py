@@ -113,8 +113,7 @@ def arrival_of(cut: Cut) -> tuple[str, CodeLine | None]:
     """The call that used the value after it had left torch, and its line."""
     if cut.arrived is None:
         return called(cut.call), cut.at
-    name = cut.arrived.name
-    return called(name), cut.wrapped
+    return called(cut.arrived.name), cut.wrapped
 
 
 def _line_of(cut: Cut) -> tuple[object, ...]:

@@ -409,8 +409,7 @@ def _gives_number(node: ast.AST) -> bool:
     """Whether the value of an expression is the number that a call in it took out of torch."""
     if not isinstance(node, ast.Call):
         return False
-    name = last_name(node.func)
-    return name in _LEAVING or Expressions.is_numeric(node)
+    return last_name(node.func) in _LEAVING or Expressions.is_numeric(node)
 
 
 def _reads_itself(node: ast.Assign) -> bool:

@@ -17,6 +17,16 @@ def backwards_until(step: int, history: History) -> list[BackwardStarted]:
     return [event for place, event in history.started.values() if place[0] <= step]
 
 
+def may_be_reached(tensor: TensorInfo, until: int, history: History) -> bool:
+    """Whether a backward brought a gradient to a tensor, or it is not known."""
+    ran = {number for number, _ in history.ran_in.get(tensor.node or "", ())}
+    numbers = ran.intersection(one.number for one in backwards_until(until, history))
+    runs = [history.node_runs.get((number, tensor.node or "")) for number in numbers]
+    came = [() if run is None else run[1].grad_outputs for run in runs]
+    is_known = tensor.node is not None and not history.counted
+    return not is_known or any(not one or one[tensor.output_nr] is not None for one in came)
+
+
 def beside_the_way(tensor: TensorInfo, until: int, history: History) -> Uses | None:
     """What was computed from a tensor to which no backward brought a gradient.
 
@@ -28,15 +38,9 @@ def beside_the_way(tensor: TensorInfo, until: int, history: History) -> Uses | N
     Returns:
         ``None`` if one did, or if it is not known.
     """
-    started = backwards_until(until, history)
-    ran = {number for number, _ in history.ran_in.get(tensor.node or "", ())}
-    numbers = ran.intersection(one.number for one in started)
-    runs = [history.node_runs.get((number, tensor.node or "")) for number in numbers]
-    came = [() if run is None else run[1].grad_outputs for run in runs]
-    is_reached = any(not one or one[tensor.output_nr] is not None for one in came)
-    if tensor.node is None or history.counted or is_reached:
+    if may_be_reached(tensor, until, history):
         return None
-    roots = {node for one in started for node, _ in one.roots}
+    roots = {node for one in backwards_until(until, history) for node, _ in one.roots}
     flow = Dataflow(history, PythonValues(history), until)
     calls = [one for one in flow.calls if one.operation and one.operation.node in roots]
     uses = flow.on(tensor.id, [key for call in calls for key in call.made])

@@ -21,8 +21,8 @@ def kept_for_a_later_one(run: Run) -> None:
 
 
 exercise = Exercise(
-    goal="`w.grad` is the sum of the gradients of both losses, and the graph is kept only for a "
-    "call that follows.",
+    goal="`w.grad` is the sum of the gradients of both losses, and no call keeps the graph for "
+    "nothing.",
     given=[
         {"w": torch.tensor([1.0, 2.0], requires_grad=True)},
         {"w": torch.tensor([-3.0, 0.5, 2.0], requires_grad=True)},

@@ -746,6 +746,17 @@ add("a scaler that skips steps whose gradients overflow")("""
         scaler.update()
 """)
 
+add("gradients of results are kept where some passes only evaluate")("""
+    w = torch.ones(2, requires_grad=True)
+    for step in range(4):
+        h = w.exp()
+        h.retain_grad()
+        h.register_hook(lambda grad: None)
+        if step % 2 == 0:
+            w.grad = None
+            h.sum().backward()
+""")
+
 # ------------------------------------------------- what looks like a fault of a step, and is meant
 
 add("micro-batches, whose gradients are added before a step")("""

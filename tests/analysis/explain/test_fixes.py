@@ -104,6 +104,12 @@ with torch.no_grad():
     h.add_(1)
 loss.backward()
 """,
+    "unbind": """
+x = torch.ones(2, 2, requires_grad=True)
+one, two = x.unbind(0)
+x.sum().backward()
+one.grad + 1
+""",
     "one + two": """
 w = torch.ones(2, requires_grad=True)
 trunk = w.exp()

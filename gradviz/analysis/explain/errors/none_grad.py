@@ -201,12 +201,11 @@ def _reason(
         return "cleared", [Cause("other", say("{}.grad was set to None here", name), cleared)]
     if context.is_recorded and not backwards_until(context.step, context.history):
         return "no backward", []
-    beside = None
-    if context.is_recorded:
-        beside = beside_the_way(tensor, context.step, context.history)
+    until, history = context.step, context.history
+    beside = beside_the_way(tensor, until, history) if context.is_recorded else None
     if beside is not None:
         case = "not reached" if tensor.is_leaf or beside.cuts else "beside"
-        return case, causes_of(tensor, beside, context.step, context.history)
+        return case, causes_of(tensor, beside, until, history)
     if not tensor.is_leaf:
         made_it = say("{} was made here and is not a leaf", name)
         return "result", [Cause("other", made_it, made)] if made else []
@@ -244,8 +243,10 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
     elif found.case == "beside":
         yield from _of_its_base(found, statement)
     elif found.case == "result" and not _may_be_beside(tensor, context):
-        started = context.history.started.values()
-        ran = [context.statement_at(context.history.line(place)) for place, _ in started]
+        ran = [
+            context.statement_at(context.history.line(place))
+            for place, _ in context.history.started.values()
+        ]
         lines = [one.at for one in ran if one is not None]
         kept = _kept(found, statement)  # behind the line with the backward it would be too late
         yield from (fix for fix in kept if fix.how == "before" or fix.at not in lines)
@@ -262,15 +263,22 @@ def _may_be_beside(tensor: TensorInfo, context: ErrorContext) -> bool:
     """Whether a loss may have been computed without a result, where no recording says it: it keeps
     its gradient already, or what it shows a part of has one."""
     shown = context.history.on_storage(tensor.storage, context.step)
-    has_gradient = tensor.retains_grad or any(info.grad is not None for info in shown)
-    return has_gradient and not context.is_recorded
+    return not context.is_recorded and (
+        tensor.retains_grad or any(info.grad is not None for info in shown)
+    )
 
 
 def _of_its_base(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
     """Of a view, the same view of the gradient of that which it shows and the loss used."""
     line, part, context = found.read.line, found.read.part, found.context
-    value = None if made is None else getattr(made.node, "value", None)
-    if made is None or value is None or line != context.statement or made.code != line.code:
+    value = getattr(None if made is None else made.node, "value", None)
+    if (
+        made is None
+        or value is None
+        or line != context.statement
+        or made.code != line.code
+        or [*map(ast.unparse, getattr(made.node, "targets", ()))] != [found.read.typed]
+    ):
         return
     known = _known(context.step, context)
     for base in ast.walk(value):
