@@ -243,3 +243,21 @@ def test_a_mode_of_the_users_may_begin_and_end_anywhere(story: Story) -> None:
         operations = [e for s in recording.all_steps for e in s.events if isinstance(e, Operation)]
         assert [one.name for one in operations][:1] == ["ones"]
     assert len(recording.backward_order) == (3 if story is a_mode_ends_inside else 0)
+
+
+steps = 7
+
+
+@each("is_held", [True, False])
+def test_what_locals_has_given_and_exec_has_bound_stays(is_held: bool) -> None:
+    def story(block: Any, seen: Seen) -> None:
+        x = torch.ones(2, requires_grad=True)
+        config = locals() if is_held else {}
+        exec("steps = 3")
+        with block:
+            y = x * 2
+            y.sum().backward()
+            seen["config"] = sorted(config)
+            seen["steps"] = eval("steps")
+
+    assert_same(story)
