@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from itertools import islice
@@ -261,3 +262,22 @@ def test_what_locals_has_given_and_exec_has_bound_stays(is_held: bool) -> None:
             seen["steps"] = eval("steps")
 
     assert_same(story)
+
+
+def test_a_wrapper_of_the_users_around_a_function_of_torch_runs_once() -> None:
+    original, calls = torch.Tensor.backward, Counter[str]()
+
+    def counted(*args: Any, **kwargs: Any) -> None:
+        calls["backward"] += 1
+        original(*args, **kwargs)
+
+    def story(block: Any, seen: Seen) -> None:
+        x = torch.ones(2, requires_grad=True)
+        with block:
+            (x * 2).sum().backward()
+        seen["calls"] = calls.pop("backward")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.Tensor, "backward", counted)
+        for recording in assert_same(story):
+            assert len(recording.backward_order) == 3

@@ -54,7 +54,7 @@ class CallMode(TorchFunctionMode):
         tracer.pause()
         try:
             kwargs = kwargs or {}
-            frame = caller_of(func)
+            frame, func = caller_of(func)
             if self._observer.is_quiet:
                 call = None
                 if frame is not None:
