@@ -53,6 +53,15 @@ def test_small_indices_count_as_what_they_are() -> None:
     assert nbytes_of(tensor) == 3 * 4 + 2 * 4 + 2 * 4
 
 
+def test_a_wrapper_has_the_bytes_of_all_that_it_holds() -> None:
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    parts = torch.ones(6), torch.ones(6)
+    pair: torch.Tensor = TwoTensor(*parts)  # type: ignore[no-untyped-call]
+    assert nbytes_of(pair) == sum(part.nbytes for part in parts)
+    assert gradviz.snapshot(pair.requires_grad_().exp()).saved_bytes == nbytes_of(pair)
+
+
 def test_a_nested_tensor_has_the_bytes_of_its_numbers_a_jagged_one_of_its_offsets_too() -> None:
     parts = [torch.ones(2), torch.ones(3)]
     assert nbytes_of(torch.nested.nested_tensor(parts)) == 5 * 4
