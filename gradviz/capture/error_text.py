@@ -29,7 +29,8 @@ def error_text(error: object) -> str:
         return ""
     writer: Any = next(one for one in type(error).__mro__ if "__str__" in vars(one))
     arguments = vars(BaseException)["args"].__get__(error)
-    if getattr(builtins, writer.__name__, None) is not writer or not all(map(_is_plain, arguments)):
+    is_built_in = vars(builtins).get(writer.__name__) is writer
+    if not (is_built_in and all(map(_is_plain, arguments))):
         return ""
     same = writer(*map(_cut, arguments))  # without what else a type of the user's may keep
     for member in vars(writer).values():

@@ -265,7 +265,8 @@ def test_what_locals_has_given_and_exec_has_bound_stays(is_held: bool) -> None:
 
 
 def test_a_wrapper_of_the_users_around_a_function_of_torch_runs_once() -> None:
-    original, calls = torch.Tensor.backward, Counter[str]()
+    original: Any = torch.Tensor.backward
+    calls = Counter[str]()
 
     def counted(*args: Any, **kwargs: Any) -> None:
         calls["backward"] += 1
