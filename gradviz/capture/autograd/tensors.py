@@ -93,7 +93,10 @@ _INTEGERS: Final = frozenset({int})
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Shape; -1 is a ragged dimension of a nested tensor."""
+    """Shape; -1 is what is not known: of a nested tensor the ragged dimension, and how many
+    dimensions and of which size a parameter of a lazy module is going to have."""
+    if issubclass(type(tensor), torch.nn.parameter.UninitializedTensorMixin):
+        return (-1,)
     try:
         shape = tuple(tensor.shape)
     except RuntimeError:

@@ -62,6 +62,11 @@ def test_a_wrapper_has_the_bytes_of_all_that_it_holds() -> None:
     assert gradviz.snapshot(pair.requires_grad_().exp()).saved_bytes == nbytes_of(pair)
 
 
+def test_a_parameter_that_is_not_initialised_has_no_known_shape() -> None:
+    graph = gradviz.snapshot(torch.ones(1, requires_grad=True).exp(), torch.nn.LazyLinear(3))
+    assert [t.shape for t in graph.tensors].count((-1,)) == 2
+
+
 def test_a_total_says_how_many_saved_tensors_it_leaves_out() -> None:
     x = torch.ones(2, 2, requires_grad=True)
     graph = gradviz.snapshot(torch.sparse.mm(torch.eye(2).to_sparse(), x.exp()))
