@@ -65,8 +65,8 @@ def local_variables(frame: FrameType) -> list[tuple[str, Any]]:
     """
     if sys.version_info >= (3, 13) or not is_function_frame(frame):
         return text_keys(frame.f_locals)
-    address = _words_of(frame)[_LOCALS]
-    before = {} if address is None else ctypes.cast(address, ctypes.py_object).value.copy()
+    address = _word(_word(id(frame) + _INNER) + _LOCALS)
+    before = ctypes.cast(address, ctypes.py_object).value.copy() if address else {}
     variables = frame.f_locals
     found = text_keys(variables)
     variables.clear()
@@ -85,16 +85,21 @@ def text_keys(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in dict(variables).items() if isinstance(name, str)]
 
 
-def _words_of(frame: FrameType) -> list[int | None]:
-    """What the interpreter's own part of a frame begins with; Python's refers to it."""
-    at = id(frame) + object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p)
-    own = ctypes.c_void_p.from_address(at).value
-    return list((ctypes.c_void_p * 8).from_address(own or 0))
+def _word(address: int) -> int:
+    """What is in memory there, 0 also for a pointer to nothing."""
+    return ctypes.c_size_t.from_address(address).value
+
+
+_SIZE: Final = ctypes.sizeof(ctypes.c_size_t)
+_INNER: Final = object.__basicsize__ + _SIZE
+"""Where a frame of Python says where the interpreter's own part of it is."""
 
 
 def _place_of_locals() -> int:
+    """Where that part says where the dict is."""
     variables = sys._getframe().f_locals  # of a frame in no variable, or it would be a cycle
-    return _words_of(sys._getframe()).index(id(variables))
+    inner = _word(id(sys._getframe()) + _INNER)
+    return next(at for at in range(0, 8 * _SIZE, _SIZE) if _word(inner + at) == id(variables))
 
 
 _LOCALS: Final = 0 if sys.version_info >= (3, 13) else _place_of_locals()
