@@ -95,7 +95,7 @@ _INTEGERS: Final = frozenset({int})
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """Shape; -1 is what is not known: of a nested tensor the ragged dimension, and how many
     dimensions and of which size a parameter of a lazy module is going to have."""
-    if issubclass(type(tensor), torch.nn.parameter.UninitializedTensorMixin):
+    if torch.nn.parameter.is_lazy(tensor):
         return (-1,)
     try:
         shape = tuple(tensor.shape)
