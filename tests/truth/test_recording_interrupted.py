@@ -265,3 +265,20 @@ def _switched(mode: TorchFunctionMode, at: int) -> bool:
     finally:
         sys.settrace(None)
     return True
+
+
+@each("period", [0.0, 0.005])
+def test_a_handler_is_called_in_time_and_leaves_the_program_some(period: float) -> None:
+    calls: list[float] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: calls.append(time.monotonic()))
+    try:
+        with gradviz.record():
+            begun, turns = time.monotonic(), 0
+            signal.setitimer(signal.ITIMER_REAL, 0.005, period)
+            while not calls or turns < 200:
+                turns += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert calls[0] - begun < 1.0
