@@ -342,12 +342,10 @@ class Graph(Displayed):
     def saved_without_size(self) -> int:
         """How many saved tensors are not counted in :attr:`saved_bytes`, as sparse ones: their
         memory is not one storage. Packed and opaque saves are not among them."""
-        return self._kept("saved_without_size", self._all_without_size)
-
-    def _all_without_size(self) -> int:
         slots = (slot for row in self._columns.saved for slot in row)
         there = (slot for slot in slots if slot.state in ("held", "modified"))
-        return sum(slot.storage is None or slot.storage_nbytes is None for slot in there)
+        unsized = (slot for slot in there if None in (slot.storage, slot.storage_nbytes))
+        return self._kept("saved_without_size", lambda: sum(1 for _ in unsized))
 
     @property
     def counts(self) -> dict[str, int]:
