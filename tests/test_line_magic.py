@@ -195,6 +195,11 @@ def test_recordings_that_are_asked_for_come_before_the_quiet_one(shell: Shell) -
     assert shell.explained().cause.at.text == "h.add_(1)"
 
 
+def test_a_cell_that_is_only_a_text_gives_that_text(shell: Shell) -> None:
+    assert shell.run("'%%gradviz'").result == "%%gradviz"
+    assert shell.run("%gradviz on", "'%%gradviz'").result == "%%gradviz"
+
+
 def test_off_and_reload_end_it_and_twice_is_once(shell: Shell) -> None:
     shell.run("%gradviz on", "%gradviz on", "x = 1")
     assert len(EARLIER) == 1

@@ -6,6 +6,7 @@ code of the user's is run. What a bound leaves out has no name.
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -44,13 +45,7 @@ def caller() -> FrameType | None:
 
 
 def namespace(frame: FrameType) -> list[tuple[str, Any]]:
-    """Local, then global variables of a frame, without prolonging any value's life.
-
-    NOTE [Frame locals]
-    Up to Python 3.12 ``frame.f_locals`` of a function is a dict that the frame keeps, and with
-    it every value it had: a tensor the caller deletes later would stay alive. So the dict is
-    emptied again, unless the caller holds it too (having called ``locals()``).
-    """
+    """Local, then global variables of a frame: NOTE [Frame locals]."""
     found = local_variables(frame)
     if not is_function_frame(frame) and frame.f_locals is frame.f_globals:
         return found
@@ -60,12 +55,23 @@ def namespace(frame: FrameType) -> list[tuple[str, Any]]:
 
 
 def local_variables(frame: FrameType) -> list[tuple[str, Any]]:
-    """Local variables of a frame, without prolonging any value's life: NOTE [Frame locals]."""
+    """Local variables of a frame, without a trace of having read them.
+
+    NOTE [Frame locals]
+    Up to Python 3.12 ``frame.f_locals`` of a function is a dict that the frame keeps, and with
+    it every value it had: a tensor the caller deletes later would stay alive. Reading it fills the
+    dict anew, which the caller may hold, having called ``locals()``, and where ``exec`` puts what
+    it binds. So the dict gets back what was in it, nothing if there was none. Whether there was
+    one, only the frame in memory tells; so frames of other threads are not read like this.
+    """
+    if sys.version_info >= (3, 13) or not is_function_frame(frame):
+        return text_keys(frame.f_locals)
+    address = _word(_word(id(frame) + _INNER) + _LOCALS)
+    before = ctypes.cast(address, ctypes.py_object).value.copy() if address else {}
     variables = frame.f_locals
     found = text_keys(variables)
-    if sys.version_info < (3, 13) and is_function_frame(frame):
-        if sys.getrefcount(variables) <= _REFERENCES_TO_OWN_LOCALS:
-            variables.clear()
+    variables.clear()
+    variables.update(before)
     return found
 
 
@@ -80,13 +86,24 @@ def text_keys(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in dict(variables).items() if isinstance(name, str)]
 
 
-def _references_to_own_locals() -> int:
-    """Reference count of a frame's locals when nobody but the frame holds them."""
+def _word(address: int) -> int:
+    """What is in memory there, 0 also for a pointer to nothing."""
+    return ctypes.c_size_t.from_address(address).value
+
+
+_SIZE: Final = ctypes.sizeof(ctypes.c_size_t)
+_INNER: Final = object.__basicsize__ + _SIZE
+"""Where a frame of Python says where the interpreter's own part of it is."""
+
+
+def _place_of_locals() -> int:
+    """Where that part says where the dict is."""
     variables = sys._getframe().f_locals  # of a frame in no variable, or it would be a cycle
-    return sys.getrefcount(variables)
+    inner = _word(id(sys._getframe()) + _INNER)
+    return next(at for at in range(0, 8 * _SIZE, _SIZE) if _word(inner + at) == id(variables))
 
 
-_REFERENCES_TO_OWN_LOCALS: Final = _references_to_own_locals()
+_LOCALS: Final = 0 if sys.version_info >= (3, 13) else _place_of_locals()
 
 
 def may_name(variable: str) -> bool:

@@ -7,7 +7,6 @@ graphs behind them as they stand now. What happened before is not known.
 from __future__ import annotations
 
 import linecache
-import re
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final
@@ -16,6 +15,7 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.direct_call import direct_call
+from gradviz.capture.error_text import error_text
 from gradviz.capture.installed_files import is_users
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.earlier import EARLIER
@@ -43,7 +43,6 @@ _ENGINE: Final = "_engine_run_backward"
 """Function of torch's that runs the engine."""
 _COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 """Names of code that has a frame and is no statement; those but the last up to Python 3.11."""
-_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
 
 def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
@@ -92,8 +91,8 @@ def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
                 writer.add(operations.refused(call, error))
             elif (direct := _direct(entry, piece, line, named)) is not None:
                 writer.add(operations.refused(direct, error))
-        text, reduced = _ADDRESS.sub("0x…", str(error)), reduced_by(error)
-        writer.add(Raised(type(error).__name__, text, reduced=reduced))
+        kind, reduced = type(error).__name__, reduced_by(error)
+        writer.add(Raised(kind, error_text(error), reduced=reduced))
         where = [CELL] if in_cell else [PROGRAM] if is_program else []
         writer.add(Note("not recorded", "not recorded", tuple(where)))
         writer.step("error", 0, line, 0)

@@ -42,7 +42,8 @@ class CellMagic:
         self.shell = shell
         self.quiet = QuietRecording(self)
         self._line_magic = LineMagic(self)
-        self._first = FirstLine(), FirstStatement(number, self.quiet.is_wanted)
+        line = FirstLine()
+        self._first = line, FirstStatement(number, line, self.quiet.is_wanted)
         self._cells: list[Any] = []
         """Cells that are running; a cell that runs another one comes before it."""
         self._running: _Running | None = None

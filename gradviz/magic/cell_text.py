@@ -24,9 +24,12 @@ class FirstLine:
     has_side_effects = True
     """It has none. But IPython skips such transformers when it checks whether the cell is complete,
     so that its rules for cell magics apply."""
+    made = ""
+    """The text of the literal, if the last cell has got one."""
 
     def __call__(self, lines: list[str]) -> list[str]:
         """The lines of a cell as IPython should parse them."""
+        self.made = ""
         magic, _, line = lines[0].strip().partition(" ") if lines else ("", "", "")
         if magic != MARK:
             return lines
@@ -42,7 +45,8 @@ class FirstLine:
             return lines
         # Another magic may follow: it must be on the first line.
         blank = next(place for place, text in enumerate(body) if text.strip())
-        return [f"{lines[0].strip()!r}\n", *body[:blank], *_as_call(body[blank:])]
+        self.made = lines[0].strip()
+        return [f"{self.made!r}\n", *body[:blank], *_as_call(body[blank:])]
 
 
 def _as_call(lines: list[str]) -> list[str]:
@@ -62,20 +66,22 @@ class FirstStatement(ast.NodeTransformer):
 
     Args:
         number: Number of the shell.
+        line: Has made the literal; one that the user has typed is a value like others.
         is_wanted: Whether a cell without the literal is to be recorded; asked once per tree.
     """
 
-    def __init__(self, number: int, is_wanted: Callable[[], bool]) -> None:
+    def __init__(self, number: int, line: FirstLine, is_wanted: Callable[[], bool]) -> None:
         self._number = number
+        self._line = line
         self._is_wanted = is_wanted
 
     def visit(self, tree: Any) -> Any:
         """A cell as IPython parsed it."""
         if not (isinstance(tree, ast.Module) and tree.body):
             return tree
-        is_wanted, first = self._is_wanted(), tree.body[0]
-        line = _options_of(first)
-        if line is not None:
+        is_wanted, first, made = self._is_wanted(), tree.body[0], self._line.made
+        if made and isinstance(first, ast.Expr) and ast.unparse(first) == repr(made):
+            line = made.partition(" ")[2]
             self._put(tree, first, f"begin({self._number}, {line!r})", tree.body[1:])
         elif is_wanted:
             self._put(tree, first, f"begin_quietly({self._number})", tree.body)
@@ -89,16 +95,6 @@ class FirstStatement(ast.NodeTransformer):
         of_future = [place for place, one in enumerate(rest, 1) if _is_of_future(one)]
         place = max(of_future, default=0)  # they have to come first
         tree.body[:] = [*rest[:place], statement, *rest[place:]]
-
-
-def _options_of(first: ast.stmt) -> str | None:
-    """The options in the string literal of :class:`FirstLine`, if the statement is that."""
-    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
-        return None
-    text = first.value.value
-    if not isinstance(text, str) or text.partition(" ")[0] != MARK:
-        return None
-    return text.partition(" ")[2]
 
 
 def _is_of_future(statement: ast.stmt) -> bool:

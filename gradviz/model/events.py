@@ -538,7 +538,8 @@ class Raised(Event):
     type: str
     """Name of its class."""
     message: str
-    """Its text, addresses taken out; torch changes its sentences between releases."""
+    """Its text, addresses taken out, ``""`` where only code of the user's knows it; torch changes
+    its sentences between releases."""
     node: str | None = None
     """Node that was running when it was raised inside backward."""
     backward: int | None = None

@@ -340,6 +340,15 @@ class Graph(Displayed):
         return sum(sizes.values())
 
     @property
+    def saved_without_size(self) -> int:
+        """How many saved tensors are not counted in :attr:`saved_bytes`, as sparse ones: their
+        memory is not one storage. Packed and opaque saves are not among them."""
+        slots = (slot for row in self._columns.saved for slot in row)
+        there = (slot for slot in slots if slot.state in ("held", "modified"))
+        unsized = (slot for slot in there if None in (slot.storage, slot.storage_nbytes))
+        return self._kept("saved_without_size", lambda: sum(1 for _ in unsized))
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many of each: nodes, edges, ``None`` entries, leaves, tensors, roots, saved
         tensors by state (``"saved held"``, …) and nodes by state (``"nodes freed"``, …)."""

@@ -119,7 +119,7 @@ class TensorInfo:
     name: str | None
     """Variable name or path such as ``model.fc.weight``; the best one; ``None`` if none."""
     shape: tuple[int, ...]
-    """Shape of the tensor."""
+    """Shape of the tensor; -1 where it is not known."""
     dtype: str
     """dtype without the ``torch.`` prefix."""
     device: str

@@ -27,8 +27,7 @@ def of_graph(graph_index: GraphIndex) -> str:
     ]
     saved = sum(counts.get(f"saved {state}", 0) for state in ("held", "modified", "packed"))
     if saved:
-        kept = f" ({formatting.size(graph_index.saved_bytes)})" if graph_index.saved_bytes else ""
-        parts.append(formatting.plural(saved, "saved tensor") + kept)
+        parts.append(formatting.plural(saved, "saved tensor") + _kept(graph_index))
     if modified := counts.get("saved modified"):
         parts.append(f"{modified} of them modified after saving")
     if freed := counts.get("nodes freed"):
@@ -36,6 +35,14 @@ def of_graph(graph_index: GraphIndex) -> str:
     if graph_index.graph.values_left_out:
         parts.append(VALUES_LEFT_OUT)
     return f"{title(graph_index)}: {', '.join(parts)}"
+
+
+def _kept(graph_index: GraphIndex) -> str:
+    size, without = graph_index.saved_bytes, graph_index.graph.saved_without_size
+    words = [formatting.size(size)] if size else []
+    if without:
+        words.append(f"{without:,} of unknown size")
+    return f" ({', '.join(words)})" if words else ""
 
 
 def title(graph_index: GraphIndex) -> str:

@@ -43,8 +43,10 @@ def work() -> tuple[torch.Tensor, torch.Tensor]:
     return x, (x * x).exp().sum()
 
 
-def train(loss: torch.Tensor) -> None:
+def train(loss: torch.Tensor, handler: Any = signal.default_int_handler) -> None:
     with gradviz.record():
+        if signal.getsignal(signal.SIGINT) is not handler:
+            signal.signal(signal.SIGINT, handler)
         y = torch.ones(3, requires_grad=True)
         z = (y * 2).sum() + loss
         z.register_hook(lambda g: g * 1)
@@ -84,15 +86,21 @@ PLACES: list[Place] = [
 
 
 class Interrupting:
-    """Sends Ctrl-C when a function is called for the ``at``-th time."""
+    """Sends Ctrl-C when a function is called for the ``at``-th time with this handler set."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, place: Place, at: int) -> None:
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        place: Place,
+        at: int,
+        handler: Any = signal.default_int_handler,
+    ) -> None:
         owner, name = place
         self.calls = 0
         original = getattr(owner, name)
 
         def called(*args: Any, **kwargs: Any) -> Any:
-            self.calls += 1
+            self.calls += signal.getsignal(signal.SIGINT) is handler
             if self.calls == at:
                 _thread.interrupt_main()
             return original(*args, **kwargs)
@@ -108,11 +116,15 @@ def _ctrl_c_raises() -> Iterator[None]:
 
 
 def run(
-    _: torch.Tensor, loss: torch.Tensor, wait: float = 0.0, alarm: float = 0.0
+    _: torch.Tensor,
+    loss: torch.Tensor,
+    wait: float = 0.0,
+    alarm: float = 0.0,
+    handler: Any = signal.default_int_handler,
 ) -> BaseException | None:
     try:
         signal.setitimer(signal.ITIMER_REAL, alarm)
-        train(loss)
+        train(loss, handler)
         time.sleep(wait)  # a signal that came at a bad moment is sent again a little later
     except BaseException as error:
         return error
@@ -167,40 +179,32 @@ def test_ctrl_c_at_any_time_leaves_nothing_behind(delay: float) -> None:
     assert cause is None or isinstance(cause, KeyboardInterrupt)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="a trace function cannot raise")
-def test_a_handler_that_recorded_code_sets_does_not_interrupt_the_recorder(
-    monkeypatch: pytest.MonkeyPatch,
+@each("is_set_inside", [False, True])
+@each("place", PLACES)
+def test_a_handler_runs_in_the_users_state_and_what_it_raises_arrives(
+    place: Place, is_set_inside: bool
 ) -> None:
-    ends: list[str] = []
-    original = step_writer.StepWriter.step
-
-    def step(*args: Any, **kwargs: Any) -> None:
-        signal.raise_signal(signal.SIGALRM)
-        original(*args, **kwargs)
-        ends.append("a step")
+    gradients: list[Any] = []
+    assert run(*work()) is None
 
     def stop(*_: Any) -> None:
-        ends.append("the handler")
-        raise KeyboardInterrupt
+        w = torch.ones(2, requires_grad=True)
+        (w * w).sum().backward()
+        gradients.append(None if w.grad is None else w.grad.tolist())
+        raise TimeoutError
 
-    handler = signal.getsignal(signal.SIGALRM)
     x, loss = work()
     before = world()
-
-    def interrupted() -> None:
-        with gradviz.record():
-            signal.signal(signal.SIGALRM, stop)
-            monkeypatch.setattr(step_writer.StepWriter, "step", step)
-            x.exp()
-
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-    finally:
-        monkeypatch.undo()
-        signal.signal(signal.SIGALRM, handler)
-    assert ends[:2] == ["a step", "the handler"]
+    with pytest.MonkeyPatch.context() as patch:
+        sent = Interrupting(patch, place, 1, stop)
+        if not is_set_inside:
+            signal.signal(signal.SIGINT, stop)
+        error = run(x, loss, 5.0 if place[1] != "start" else 0.0, handler=stop)
     assert_clean(before, loss)
+    assert sent.calls or place[1] == "start"
+    assert gradients == [[2.0, 2.0]] * bool(sent.calls)
+    cause = error.__cause__ if isinstance(error, RecordingError) else error
+    assert isinstance(cause, TimeoutError) or not sent.calls
 
 
 def test_the_engine_goes_on_after_an_interruption_in_a_hook() -> None:
@@ -261,3 +265,20 @@ def _switched(mode: TorchFunctionMode, at: int) -> bool:
     finally:
         sys.settrace(None)
     return True
+
+
+@each("period", [0.0, 0.005])
+def test_a_handler_is_called_in_time_and_leaves_the_program_some(period: float) -> None:
+    calls: list[float] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: calls.append(time.monotonic()))
+    try:
+        with gradviz.record():
+            begun, turns = time.monotonic(), 0
+            signal.setitimer(signal.ITIMER_REAL, 0.005, period)
+            while not calls or turns < 200:
+                turns += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert calls[0] - begun < 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from itertools import islice
@@ -243,3 +244,41 @@ def test_a_mode_of_the_users_may_begin_and_end_anywhere(story: Story) -> None:
         operations = [e for s in recording.all_steps for e in s.events if isinstance(e, Operation)]
         assert [one.name for one in operations][:1] == ["ones"]
     assert len(recording.backward_order) == (3 if story is a_mode_ends_inside else 0)
+
+
+steps = 7
+
+
+@each("is_held", [True, False])
+def test_what_locals_has_given_and_exec_has_bound_stays(is_held: bool) -> None:
+    def story(block: Any, seen: Seen) -> None:
+        x = torch.ones(2, requires_grad=True)
+        config = locals() if is_held else {}
+        exec("steps = 3")
+        with block:
+            y = x * 2
+            y.sum().backward()
+            seen["config"] = sorted(config)
+            seen["steps"] = eval("steps")
+
+    assert_same(story)
+
+
+def test_a_wrapper_of_the_users_around_a_function_of_torch_runs_once() -> None:
+    original: Any = torch.Tensor.backward
+    calls = Counter[str]()
+
+    def counted(*args: Any, **kwargs: Any) -> None:
+        calls["backward"] += 1
+        original(*args, **kwargs)
+
+    def story(block: Any, seen: Seen) -> None:
+        x = torch.ones(2, requires_grad=True)
+        with block:
+            (x * 2).sum().backward()
+        seen["calls"] = calls.pop("backward")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.Tensor, "backward", counted)
+        for recording in assert_same(story):
+            assert len(recording.backward_order) == 3

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from gradviz.capture.autograd.tensors import own_part
+from gradviz.capture.autograd.tensors import own_part, storage_of
 
 MARK: Final = "gradviz_recording"
 
@@ -171,7 +171,7 @@ class StorageRef:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         storage = own_part(tensor).untyped_storage()
-        self.nbytes: int = storage.nbytes()
+        self.nbytes: int = (storage_of(tensor) or (0, 0))[1]
         self._ref = StorageWeakRef(storage)
 
     @property

@@ -62,6 +62,16 @@ def own_part(tensor: torch.Tensor) -> torch.Tensor:
     return part
 
 
+def _inside(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors that a wrapper holds, which has a size and no memory of its own."""
+    if type(tensor) in _PLAIN_TYPES or _is_fake(tensor) or tensor.is_meta or tensor.is_nested:
+        return []
+    if _data_address(tensor):
+        return []
+    attributes = object.__getattribute__(tensor, "__dict__").values()
+    return [one for one in attributes if issubclass(type(one), torch.Tensor)]
+
+
 def is_hidden_by_vmap(tensor: torch.Tensor) -> bool:
     """Whether operations on it are recorded although it says that it does not require grad: inside
     ``torch.vmap`` only the tensor behind it knows (F1.35)."""
@@ -83,7 +93,10 @@ _INTEGERS: Final = frozenset({int})
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Shape; -1 is a ragged dimension of a nested tensor."""
+    """Shape; -1 is what is not known: of a nested tensor the ragged dimension, and how many
+    dimensions and of which size a parameter of a lazy module is going to have."""
+    if torch.nn.parameter.is_lazy(tensor):
+        return (-1,)
     try:
         shape = tuple(tensor.shape)
     except RuntimeError:
@@ -111,11 +124,15 @@ def version_of(tensor: torch.Tensor) -> int | None:
 def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
     """``(key, bytes)`` of the storage; ``None`` where there is none (F3.15).
 
-    The key is valid only while the tensor exists.
+    The key is valid only while the tensor exists. The bytes of a wrapper are those of the storages
+    of what it holds.
     """
+    tensor = own_part(tensor)
     try:
-        storage = own_part(tensor).untyped_storage()
-        return storage._cdata, storage.nbytes()
+        storage = tensor.untyped_storage()
+        held = set(map(storage_of, _inside(tensor)))
+        nbytes = sum(one[1] for one in held if one) if held else storage.nbytes()
+        return None if None in held else (storage._cdata, nbytes)
     except (RuntimeError, NotImplementedError):
         return None
 
@@ -135,7 +152,8 @@ def nbytes_of(tensor: torch.Tensor) -> int | None:
         return _bytes_of_nested(tensor)
     if tensor.layout is not torch.strided:
         return None
-    return tensor.numel() * tensor.element_size()
+    held = [nbytes_of(one) for one in _inside(tensor)]
+    return sum(filter(None, held)) if held else tensor.numel() * tensor.element_size()
 
 
 _OF_ROWS: Final = ("crow_indices", "col_indices", "values")

@@ -19,12 +19,14 @@ from typing import Any, Final
 import torch
 
 from gradviz.capture import autograd, naming
+from gradviz.capture.installed_files import folder_of
 from gradviz.capture.user_code import runs_user_code
 
 NAME: Final = "__gradviz_call__"
 """Name of the frame that looks like the caller's."""
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _OVERRIDES: Final = torch.overrides.__file__
+_TORCH: Final = folder_of(torch.__file__)
 _BEGINNING: Final = dis.opmap["RESUME"]
 
 
@@ -41,19 +43,36 @@ _IN_TRACE: Final = compile(
 ).replace(co_name=NAME, co_qualname=NAME)
 
 
-def caller_of(function: Any) -> FrameType | None:
-    """The frame that called a function of torch, seen from ``__torch_function__``.
+_exchanged: Final[dict[CodeType, FunctionType]] = {}
+"""Functions of torch's that programs have put others in the place of, by their code."""
+
+
+def caller_of(function: Any) -> tuple[FrameType | None, Any]:
+    """The frame that called a function of torch, seen in ``__torch_function__``, and the function.
+
+    Torch finds its own function by name, as ``Tensor.backward``. If a program has put one of its
+    own there, which calls torch's, it has been called already: it is torch's that is to run.
 
     Returns:
-        ``None`` if no Python did, as for ``torch.abs`` as a hook on a thread of the engine.
+        No frame if no Python did, as for ``torch.abs`` as a hook on a thread of the engine.
     """
     frame: FrameType | None = sys._getframe(1).f_back
     passed = False
     while frame is not None and frame.f_code.co_filename == _OVERRIDES:
         frame, passed = frame.f_back, True
-    if passed and frame is not None and frame.f_code is getattr(function, "__code__", None):
-        frame = frame.f_back
-    return frame
+    if passed and frame is not None:
+        if type(function) is FunctionType and _is_exchanged(function.__code__, frame.f_code):
+            # It is handed all its arguments, so it needs no defaults.
+            torchs = FunctionType(frame.f_code, frame.f_globals)
+            function = _exchanged.setdefault(frame.f_code, torchs)
+        if frame.f_code is getattr(function, "__code__", None):
+            frame = frame.f_back
+    return frame, function
+
+
+def _is_exchanged(code: CodeType, asking: CodeType) -> bool:
+    are_torchs = [one.co_filename.startswith(_TORCH) for one in (code, asking)]
+    return are_torchs == [False, True] and not asking.co_freevars
 
 
 class BorrowedFrame:

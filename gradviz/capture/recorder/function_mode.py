@@ -19,7 +19,7 @@ from gradviz.capture.recorder.frames import BorrowedFrame, caller_of
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.own_nodes import Begun, OwnNodes
 from gradviz.capture.recorder.positions import Positions
-from gradviz.capture.recorder.signals import at_work, handle_signals
+from gradviz.capture.recorder.signals import arrived, at_work, send_again
 from gradviz.capture.recorder.torch_call import TorchCall, is_operation, name_of, tensors_in
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.user_code import runs_user_code
@@ -54,7 +54,7 @@ class CallMode(TorchFunctionMode):
         tracer.pause()
         try:
             kwargs = kwargs or {}
-            frame = caller_of(func)
+            frame, func = caller_of(func)
             if self._observer.is_quiet:
                 call = None
                 if frame is not None:
@@ -96,7 +96,7 @@ class CallMode(TorchFunctionMode):
                             self._after(call, frame, result)
                 finally:
                     tracer.resume()
-            handle_signals()
+            [*map(send_again, arrived())]
             return result
         finally:
             del frame

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.error_text import error_text
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.followed_code import FollowedCode
@@ -223,9 +224,9 @@ class Run:
             self._observers.stopped()
         problem = self.problem
         if problem is not None and error is None:
+            text = f"{type(problem).__name__}: {error_text(problem)}".rstrip(": ")
             raise RecordingError(
-                f"the recording failed ({type(problem).__name__}: {problem}). The "
-                "code itself ran as it would have without it"
+                f"the recording failed ({text}). The code itself ran as it would have without it"
             ) from problem
         return recording
 

@@ -1,12 +1,13 @@
 """Keeps Ctrl-C, and what other signals raise, out of places that cannot pass it on.
 
 NOTE [Signals while recording]
-A handler of a signal raises wherever Python happens to be. An error raised inside a trace
-function on the level of C would be lost, and one raised while the recorder switches something
-off or takes itself away would leave half of it behind. There a signal waits: it is handled where
-the recorder next hands over to the user's code and can raise, as in a hook of its own and in a mode
-(:func:`handle_signals`), or is sent again a little later, when the user's own code runs. Everywhere
-else it is handled at once, as without a recording.
+A handler of a signal runs, and raises, wherever Python happens to be. In the recorder's own code it
+would find torch in the recorder's state, an error raised inside a trace function on the level of C
+would be lost, and one raised while the recorder switches something off or takes itself away would
+leave half of it behind. There a signal waits: it is sent again where the recorder next hands over
+to the user's code (:func:`arrived`), or a little later. In the user's own code it is handled at
+once, as without a recording; in the hooks that the recorder has laid in torch's engine, where none
+of the user's code would run, it is not.
 
 That is so with a trace function (Python 3.11), which stands anywhere in the stack. A callback of
 ``sys.monitoring``, a mode of torch and a hook can raise. So from Python 3.12 the handlers are the
@@ -30,13 +31,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any, Final, cast
 
+from gradviz.capture.recorder.frames import is_own
 from gradviz.capture.user_code import RUNS_USER_CODE
 
 _LATER: Final = 0.002
 """Seconds after which a signal is sent again."""
+_MOMENT: Final = 0.1
+"""Seconds that a signal waits at most for the handler of another."""
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -70,6 +75,7 @@ class _AtWork:
         self._alone = threading.RLock()
         self._numbers = tuple(map(int, signal.valid_signals())) if _CAN_RAISE else ()
         self._depth = 0
+        self._keeps = False
         self._handlers: list[tuple[int, Any]] = []
         self._arrived: list[int] = []
 
@@ -93,6 +99,10 @@ class _AtWork:
                 self._put_back()
             else:
                 self._depth -= 1
+
+    def keep_signals(self) -> None:
+        """Let what has arrived wait beyond the end of this block, for that of the next."""
+        self._keeps = self._holds_signals()
 
     def _holds_signals(self) -> bool:
         """Whether this thread is the one in which signals are handled."""
@@ -125,7 +135,9 @@ class _AtWork:
         except BaseException:  # one that is back already was called
             self._put_back()
             raise
-        arrived, self._arrived = self._arrived, []
+        arrived = [] if self._keeps else self._arrived[:]
+        del self._arrived[: len(arrived)]
+        self._keeps = False
         # All at once: the first may raise.
         deque(map(_thread.interrupt_main, cast("list[signal.Signals]", arrived)), maxlen=0)
 
@@ -134,61 +146,105 @@ at_work: Final = _AtWork()
 """The recorder is at work in this block, and what is recorded is not."""
 
 
-_waiting: Final[list[tuple[int, Callable[[int, Any], Any]]]] = []
-"""Signals that came while the recorder was at work, with their handlers."""
+waiting: Final[dict[int, bool]] = {}
+"""Signals that came while the recorder was at work, and whether they still wait."""
+_busy_until = 0.0
+"""When the next handler may be called."""
+send_again: Final[Callable[[int], None]] = cast("Any", _thread.interrupt_main)
 
 
-def handle_signals() -> None:
-    """Handle the signals that wait, from a place where what they raise reaches the user's code."""
-    if _waiting and threading.get_ident() == threading.main_thread().ident:
-        number, handler = _waiting.pop(0)
-        handler(number, sys._getframe(1))
+def arrived() -> list[int]:
+    """Signals that wait, to be sent again where the recorder hands over to the user's code.
+
+    The place says ``[*map(send_again, arrived())]``: Python looks for signals after every call,
+    and when a function begins, but not after that. So what looks next is the user's own code.
+    """
+    is_free = time.perf_counter() >= _busy_until
+    numbers = [number for number, waits in list(waiting.items()) if waits and is_free]
+    waiting.update(dict.fromkeys(numbers, False))
+    return numbers
 
 
 class DeferredSignals:
-    """Lets signals wait while the recorder is at work, where it cannot raise what they raise."""
+    """Lets signals wait while the recorder is at work, where it cannot raise what they raise.
 
-    def __init__(self) -> None:
-        self._handlers: dict[int, tuple[Any, Any]] = {}
+    It stands in for the handlers that are written in Python, and for the functions in C by which
+    :mod:`signal` sets them and asks for them: those that the recorded code sets wait too, and
+    that code is told of its own.
+    """
 
     def start(self) -> None:
-        """Stand in for the handlers that are written in Python."""
-        if _CAN_RAISE or threading.current_thread() is not threading.main_thread():
+        """Stand in for them, unless another recording does."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if _CAN_RAISE or not is_main or vars(signal)["_signal"] is not _signal:
             return
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
+        vars(signal)["_signal"] = self
+        for number in _signal.valid_signals():
+            handler = _signal.getsignal(number)
             if callable(handler):
-                ours = self._standing_in_for(handler)
-                signal.signal(number, ours)
-                self._handlers[number] = handler, ours
+                self.signal(number, handler)
 
     def stop(self) -> None:
-        """Put the handlers back, but for those that the code has replaced."""
-        for number, (handler, ours) in self._handlers.items():
-            if signal.getsignal(number) is ours:
-                signal.signal(number, handler)
-        self._handlers.clear()
+        """Put all back."""
+        if vars(signal)["_signal"] is not self:
+            return
+        try:
+            for number in _signal.valid_signals():
+                handler = _signal.getsignal(number)
+                if handler is not _own(handler):
+                    _signal.signal(number, _own(handler))
+            vars(signal)["_signal"] = _signal
+        except BaseException:  # one that is back already was called
+            self.stop()
+            raise
 
-    def _standing_in_for(self, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
-        def handle(number: int, frame: FrameType | None) -> Any:
-            if is_at_work(frame):
-                _waiting.append((number, handler))
-                _thread.start_new_thread(_send_later, (_waiting[-1],))
-                return None
+    def signal(self, number: int, handler: Any) -> Any:
+        """What ``signal.signal`` of the recorded code does."""
+        stands_in = partial(_handle, handler) if callable(handler) else handler
+        return _own(_signal.signal(number, stands_in))
+
+    def getsignal(self, number: int) -> Any:
+        """What ``signal.getsignal`` of the recorded code gives."""
+        return _own(_signal.getsignal(number))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_signal, name)
+
+
+def _own(handler: Any) -> Any:
+    """The user's handler, which another may stand in for."""
+    is_ours = isinstance(handler, partial) and handler.func is _handle
+    return handler.args[0] if is_ours else handler
+
+
+def _handle(handler: Callable[[int, Any], Any], number: int, frame: FrameType | None) -> Any:
+    """Call a handler, unless the recorder is at work, or another handler was called just now.
+
+    While it is recorded one takes many times as long, and a timer that calls it would leave the
+    program no time. So the next waits as long as it took, and no longer than a moment.
+    """
+    global _busy_until
+    begun = time.perf_counter()
+    if begun >= _busy_until and not is_at_work(frame):
+        while frame is not None and is_own(frame.f_code):
+            frame = frame.f_back
+        _busy_until = begun + _MOMENT
+        try:
             return handler(number, frame)
+        finally:
+            ended = time.perf_counter()
+            _busy_until = ended + min(ended - begun, _MOMENT)
+    is_sent_later = number in waiting
+    waiting[number] = True
+    if not is_sent_later:
+        _thread.start_new_thread(_send_later, (number,))
+    return None
 
-        return handle
 
-
-def _send_later(signal_and_handler: tuple[int, Callable[[int, Any], Any]]) -> None:
+def _send_later(number: int) -> None:
     time.sleep(_LATER)
-    try:
-        _waiting.remove(signal_and_handler)
-    except ValueError:  # it was handled
-        return
-    number = signal_and_handler[0]
-    if not callable(signal.getsignal(number)):
-        return  # nobody in Python waits for it any more
+    if not (waiting.pop(number) and callable(signal.getsignal(number))):
+        return  # it was handled, or nobody in Python waits for it any more
     if sys.platform == "win32":
         _thread.interrupt_main(signal.Signals(number))
     else:  # a real one, which wakes the main thread from waiting

@@ -53,6 +53,26 @@ def test_small_indices_count_as_what_they_are() -> None:
     assert nbytes_of(tensor) == 3 * 4 + 2 * 4 + 2 * 4
 
 
+def test_a_wrapper_has_the_bytes_of_all_that_it_holds() -> None:
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    parts = torch.ones(6), torch.ones(6)
+    pair: torch.Tensor = TwoTensor(*parts)
+    assert nbytes_of(pair) == sum(part.nbytes for part in parts)
+    assert gradviz.snapshot(pair.requires_grad_().exp()).saved_bytes == nbytes_of(pair)
+
+
+def test_a_parameter_that_is_not_initialised_has_no_known_shape() -> None:
+    graph = gradviz.snapshot(torch.ones(1, requires_grad=True).exp(), torch.nn.LazyLinear(3))
+    assert [t.shape for t in graph.tensors].count((-1,)) == 2
+
+
+def test_a_total_says_how_many_saved_tensors_it_leaves_out() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    graph = gradviz.snapshot(torch.sparse.mm(torch.eye(2).to_sparse(), x.exp()))
+    assert "2 saved tensors (16 B, 1 of unknown size)" in str(graph)
+
+
 def test_a_nested_tensor_has_the_bytes_of_its_numbers_a_jagged_one_of_its_offsets_too() -> None:
     parts = [torch.ones(2), torch.ones(3)]
     assert nbytes_of(torch.nested.nested_tensor(parts)) == 5 * 4

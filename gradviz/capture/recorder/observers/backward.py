@@ -30,7 +30,7 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.own_nodes import Begun, OwnNodes
 from gradviz.capture.recorder.positions import Positions
-from gradviz.capture.recorder.signals import at_work, handle_signals
+from gradviz.capture.recorder.signals import arrived, at_work, send_again
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.traversal import walk
@@ -189,6 +189,7 @@ class BackwardEvents(Observer):
             with at_work:
                 laid.enter_context(autograd.mode_on(self._mode))
                 self._prepare(call, backward, laid)
+            [*map(send_again, arrived())]
             result = run()
             raised = False
             return result
@@ -307,6 +308,7 @@ class BackwardEvents(Observer):
         tracer.pause()  # before anything else is called: each call is an event until then
         try:
             with at_work:
+                at_work.keep_signals()  # torch's engine is no place where a handler would run
                 try:
                     number = backward.number
                     if number in self._running and number == self._number_of(key):
@@ -316,7 +318,6 @@ class BackwardEvents(Observer):
                     self._observer.failed(error)
         finally:
             tracer.resume()
-        handle_signals()
 
     def _end(self, backward: _Backward, raised: bool) -> None:
         """All its nodes have run, in whatever thread: what they have saved is freed."""

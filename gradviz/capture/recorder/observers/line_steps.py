@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any
 
 from gradviz.capture import naming
+from gradviz.capture.error_text import error_text
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.loop_variables import LoopVariables
@@ -18,8 +18,6 @@ from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.replicas import reduced_by
 from gradviz.model.events import Note, Operation, Raised, Refused, Write
 from gradviz.model.progress import Work
-
-_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
 
 class LineSteps(Observer):
@@ -108,9 +106,9 @@ class LineSteps(Observer):
             if refused is not None:
                 self._writer.add(refused)
         kind = error if isinstance(error, type) else type(error)
-        text = "" if isinstance(error, type) else _ADDRESS.sub("0x…", str(error))
         reduced = () if isinstance(error, type) else reduced_by(error)
-        return Raised(kind.__name__, text, *self._backward_events.failure, reduced=reduced)
+        failure = self._backward_events.failure
+        return Raised(kind.__name__, error_text(error), *failure, reduced=reduced)
 
 
 def _name_of(code: CodeType) -> str:

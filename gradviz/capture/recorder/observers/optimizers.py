@@ -107,7 +107,7 @@ class OptimizerEvents(Observer):
         scheduler changes none."""
         if frame.f_code in self._clipping or frame.f_code in self._scheduling:
             return
-        variables = frame.f_locals
+        variables = dict(naming.local_variables(frame))
         owner = variables.get("self") or next(iter(variables.get("args", ())), None)
         with autograd.unseen():
             parameters = _parameters(owner)
@@ -194,7 +194,7 @@ class OptimizerEvents(Observer):
         around = None if frame.f_back is None else frame.f_back.f_code
         if around in self._scheduling or around is self._first_scheduling:
             return
-        owner = frame.f_locals.get("self")
+        owner = dict(naming.local_variables(frame)).get("self")
         optimizer = getattr_static(owner, "optimizer", None)
         if isinstance(optimizer, torch.optim.Optimizer):
             keys = tuple(self._registry.know(tensor).id for tensor in _parameters(optimizer))

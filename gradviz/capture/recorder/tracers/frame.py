@@ -18,7 +18,7 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
-from gradviz.capture.recorder.signals import at_work
+from gradviz.capture.recorder.signals import arrived, at_work, is_at_work, send_again, waiting
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer, CodeRole
 from gradviz.capture.recorder.tracers.engine_threads import (
     EngineThreads,
@@ -161,10 +161,16 @@ class FrameTracer(BaseTracer):
         ):
             if what == CALL:
                 frame.f_trace_lines = False
-            return 0
-        self._note(frame, what, argument)
-        if self._other.function is not None:
-            self._pass_on(frame, what, argument)
+        else:
+            self._note(frame, what, argument)
+            if self._other.function is not None:
+                self._pass_on(frame, what, argument)
+        if (
+            waiting
+            and what != CALL  # Python would begin the function anew
+            and not is_at_work(frame.f_back if what == RETURN else frame)
+        ):
+            [*map(send_again, arrived())]
         return 0
 
     @runs_user_code
