@@ -138,6 +138,9 @@ class Files(LoadFileScheduling):  # type: ignore[misc]
         return begun
 
     def _reschedule(self, node: WorkerController) -> None:
+        # One that takes the place of another collects first; it is asked again when it has.
+        if node not in self.registered_collections:
+            return
         # A worker begins a test only when it has the next one, too, or knows that there is none.
         super()._reschedule(node)
         while (

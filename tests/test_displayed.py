@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from IPython.core.formatters import DisplayFormatter
+from ipywidgets import VBox
 
 import gradviz
 from gradviz.view.widgets import base
@@ -87,7 +88,11 @@ def test_a_page_that_is_too_large_is_the_picture(monkeypatch: pytest.MonkeyPatch
     assert picture._repr_html_() == formatted(picture)["text/html"] != ""
 
 
-def test_of_what_was_closed_nothing_is_left() -> None:
-    picture = gradviz.show(loss())
-    picture.close()
-    assert picture._repr_html_() is None
+@pytest.mark.parametrize("name", ["a picture", "a report", "an explorer"])
+def test_what_was_closed_before_it_was_shown_says_so(name: str) -> None:
+    thing = SHOWN[name]()
+    thing.close()
+    assert thing._repr_html_() is None
+    assert [*formatted(thing)] == ["text/plain"]
+    with pytest.raises(gradviz.GradvizError, match="was closed"):
+        VBox([thing])

@@ -86,3 +86,18 @@ def test_a_worker_that_ends_takes_one_test_with_it(folder: Path) -> None:
         "test_d.py::test_that_ends",
         "test_e.py::test_that_ends",
     ]
+
+
+def test_workers_that_end_at_once_take_no_other_test_with_them(folder: Path) -> None:
+    (folder / "test_some.py").unlink()
+    for file in ("a", "b"):
+        (folder / f"test_{file}.py").write_text(
+            "import os\nimport pytest\n"
+            "@pytest.mark.parametrize('place', range(4))\n"
+            "def test_more(place):\n    place in (0, 3) or os._exit(1)\n"
+        )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", "-n", "2"]
+    run = subprocess.run(
+        [*command, "--dist", "loadfile"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert "4 failed, 4 passed" in run.stdout, run.stdout

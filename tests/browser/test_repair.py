@@ -83,7 +83,7 @@ def test_what_happened_is_said_and_told_apart_without_colour(bare: Bare) -> None
     expect(row).to_contain_text("wrong:")
     said = widget.root.get_by_role("status").first
     expect(said).to_contain_text("Not repaired yet. h: expected 4.25, found 0.0.")
-    expect(said).to_contain_text("zeros_like hands over a state of zeros")
+    expect(said).to_contain_text("A state of zeros is handed over")
 
 
 def test_a_page_without_a_kernel_says_so_and_offers_no_hint(bare: Bare) -> None:

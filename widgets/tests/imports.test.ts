@@ -11,7 +11,7 @@ const ORDER = [
   ..."lib documents model panel_context frame table graph player panels explanation report explore".split(
     " ",
   ),
-  ..."export fallback keys app repair question index pages".split(" "),
+  ..."export fallback keys app repair question index loader pages".split(" "),
 ];
 const roomOf = (path: string) => path.split("/")[0]?.replace(/\.ts$/, "") ?? "";
 

@@ -46,8 +46,8 @@ def opening_step(recording: Recording, animation: StepPictures) -> int:
     """The step that is shown first.
 
     That of the error, if there is one; else where the forward is done: the last step before the
-    first backward, without a backward the last. Where a function makes its graph and runs backward
-    itself, it is the start of backward. Where nothing is there any more, it is the step before.
+    first backward, without a backward the last. Where one line makes the loss and runs backward, it
+    is the start of backward. Where nothing is there any more, it is the step before.
 
     Args:
         recording: What is shown.
@@ -57,7 +57,7 @@ def opening_step(recording: Recording, animation: StepPictures) -> int:
         return recording.at_error.index
     start, last = _backward_start(recording), len(recording.records) - 1
     end = last if start is None else max(0, start - 1)
-    if start is not None and not len(recording.graph_at(end)):
+    if start is not None and _first_root(recording, start) > end:
         end = start
     earlier = range(end, -1, -1) if animation.elements else ()
     return next((step for step in earlier if animation.extent(step) is not None), end)
@@ -122,6 +122,13 @@ def _backward_start(recording: Recording) -> int | None:
     """The first step inside a backward."""
     steps = enumerate(recording.records)
     return next((i for i, facts in steps if facts.backward is not None), None)
+
+
+def _first_root(recording: Recording, start: int) -> int:
+    """The step that has made what a backward starts at, as far as that is known."""
+    started = recording.history.backward_starts.get(recording.records[start].backward or 0)
+    roots = () if started is None else started.roots
+    return max((recording.history.born(key) or 0 for key, _ in roots), default=0)
 
 
 def _first(recording: Recording, kind: type[Event], start: int) -> int | None:

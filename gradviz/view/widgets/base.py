@@ -147,7 +147,8 @@ class GraphWidget(anywidget.AnyWidget):
     @property
     def model_id(self) -> str:
         """Its id in the browser; who asks for it is about to show it."""
-        if self.comm is None and not self._is_closed:
+        self.check_open()
+        if self.comm is None:
             super().open()
         own_id: str = super().model_id
         return own_id
@@ -161,8 +162,9 @@ class GraphWidget(anywidget.AnyWidget):
         files and the stored outputs of cells stay. Closing twice does nothing.
         """
         inside = list(widgets_in(self))
-        self._is_closed = True
         super().close()
+        self._is_closed = True
+        self.__dict__["_repr_mimebundle_"] = None  # as ipywidgets sets it of those that were shown
         for widget in inside:
             widget.close()
         for name in self._holds:

@@ -30,10 +30,11 @@ stand_in(
     unseen=contextlib.nullcontext,
     never_compiled=lambda function: function,
     sequence_number=lambda: 0,
+    code_of=lambda function: getattr(function, "__code__", None),
     in_recording=lambda: False,
     is_exporting=lambda: False,
 )
-stand_in("torch", __file__="/torch/__init__.py", __path__=[], Tensor=object, Size=tuple)
+stand_in("torch", __file__="/torch/__init__.py", __path__=[], Tensor=type("T", (), {}), Size=tuple)
 stand_in("torch.nn", Module=type("Module", (), {}), Parameter=object)
 stand_in("torch.overrides", __file__="overrides.py", resolve_name=str)
 runpy.run_path(program, run_name="__main__")
