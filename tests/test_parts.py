@@ -62,6 +62,12 @@ def test_an_interrupted_run_names_what_has_not_run(folder: Path) -> None:
     assert waiting == [f"test_some.py::test_more[{place}]" for place in (2, 3, 4)]
 
 
+def shared(folder: Path, workers: int) -> subprocess.CompletedProcess[str]:
+    words = f"-v -p no:cacheprovider -n {workers} --dist loadfile".split()
+    command = [*PYTEST[:3], *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
 def test_a_worker_that_ends_takes_one_test_with_it(folder: Path) -> None:
     # A file with one test before, and files for the other worker and for the next.
     for file in ("b", "d", "e"):
@@ -72,10 +78,7 @@ def test_a_worker_that_ends_takes_one_test_with_it(folder: Path) -> None:
         "def test_more(place):\n    place != 2 or os._exit(1)\n"
     )
     (folder / "test_some.py").unlink()
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", "-n", "1"]
-    run = subprocess.run(
-        [*command, "--dist", "loadfile"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    run = shared(folder, 1)
     ended = sorted(re.findall(r"(PASSED|FAILED) (test_\S+)", run.stdout))
     assert [test for outcome, test in ended if outcome == "FAILED"] == [
         "test_c.py::test_more[2]"
@@ -96,8 +99,5 @@ def test_workers_that_end_at_once_take_no_other_test_with_them(folder: Path) -> 
             "@pytest.mark.parametrize('place', range(4))\n"
             "def test_more(place):\n    place in (0, 3) or os._exit(1)\n"
         )
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", "-n", "2"]
-    run = subprocess.run(
-        [*command, "--dist", "loadfile"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    run = shared(folder, 2)
     assert "4 failed, 4 passed" in run.stdout, run.stdout

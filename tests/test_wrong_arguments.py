@@ -13,8 +13,7 @@ import torch
 import gradviz
 
 LOSS = (torch.ones(2, requires_grad=True) ** 2).sum()
-GIVEN: Any = gradviz
-"""As a person calls it, whose arguments no type checker sees."""
+GIVEN: Any = gradviz  # as a person calls it, whose arguments no type checker sees
 
 
 def program(a: Any = 1.0) -> Any:

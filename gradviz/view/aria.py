@@ -41,7 +41,7 @@ def _kept(graph_index: GraphIndex) -> str:
     size, without = graph_index.saved_bytes, graph_index.graph.saved_without_size
     words = [formatting.size(size)] if size else []
     if without:
-        words.append(f"{without:,} of unknown size")
+        words.append(f"{without:,} not counted")
     return f" ({', '.join(words)})" if words else ""
 
 

@@ -8,7 +8,7 @@ EXPLAIN: Final = (
     SeededFault(
         room="analysis/explain",
         file="gradviz/analysis/explain/fixes/around_backward.py",
-        old="if first is None or call is None or was_written(since, context):",
+        old="if first is None or call is None or was_written(since, root_nodes(context), context):",
         new="if first is None or call is None:",
         shows="retain_graph=True is offered although a saved tensor was written: it raises again",
         where=("tests/analysis/explain/test_fixes.py",),
