@@ -37,6 +37,7 @@ NoteKind: TypeAlias = Literal[
     "hook stays",
     "tensors swapped",
     "lines from calls",
+    "lines without torch",
     "only",
 ]
 """What a :class:`Note` is about."""
@@ -559,6 +560,7 @@ class Note(Event):
     """What it is about; what follows from it is decided by this, never by ``text``."""
     text: str
     values: tuple[Attribute, ...] = ()
+    """How many operations were left out; in the calls of which depths lines were."""
 
 
 EVENTS: dict[str, type[Event]] = {

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gradviz.analysis.code.statements import Statement, statements_of
 from gradviz.model.events import Note
@@ -54,8 +54,8 @@ class _Run:
     is_between: bool = False
     """Whether its head ran once more than turns began there."""
     is_several: bool = False
-    """Whether it may have been left and begun again where steps are counted: how many turns were
-    of which run is not known."""
+    """Whether it may have been left and begun again where steps are counted, or turns of it where
+    no lines were told: how many turns were of which run is not known."""
 
     @property
     def count(self) -> int | None:
@@ -194,6 +194,8 @@ class _Walk:
         """
         if facts.kind == "counted":  # of which lines these were, those that follow say
             return
+        for run in self._running:
+            run.is_several |= run.depth in _left_out(facts)
         if first and self._records[first - 1].kind == "counted":
             first -= 1
         if facts.times is None:
@@ -344,7 +346,9 @@ class _Walk:
         """Whether a loop without a head goes back to the beginning of its body."""
         code, loop = run.key
         before = self._before.get(facts.depth)
-        if loop.has_head or before is None or before.line is None or facts.line is None:
+        if before is None or before.line is None or facts.line is None:
+            return False
+        if loop.has_head and run.depth not in _left_out(facts):
             return False
         if before.code != code or before.line not in loop.body or facts.line > before.line:
             return False
@@ -368,6 +372,13 @@ def _goes_on(facts: StepRecord) -> bool:
     """Whether a step is what a line has done before it calls a function."""
     return any(isinstance(event, Note) and event.about == "calls a function"
                for event in facts.events)  # fmt: skip
+
+
+def _left_out(facts: StepRecord) -> tuple[Any, ...]:
+    """Depths of the calls in which lines before a step were not told, perhaps heads of loops."""
+    found = [e.values for e in facts.events if isinstance(e, Note)
+             if e.about == "lines without torch"]  # fmt: skip
+    return sum(found, ())
 
 
 def _walked(recording: Recording) -> _Walk:

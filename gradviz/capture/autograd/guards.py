@@ -18,8 +18,37 @@ _profiled: Final = threading.local()
 """In threads whose profiler is suspended now: ``is_suspended``."""
 
 
-@contextmanager
-def unseen() -> Iterator[None]:
+class _Unseen:
+    """What :func:`unseen` gives: it is entered for every line, so it is no generator."""
+
+    __slots__ = ("_dispatch", "_functions", "_profiled", "_traced")
+
+    def __enter__(self) -> None:
+        self._functions = _C.DisableTorchFunction()
+        self._dispatch = _C._DisableTorchDispatch()
+        self._traced, self._profiled = None, False
+        self._functions.__enter__()
+        try:
+            self._dispatch.__enter__()
+            traced = _C._get_tracing_state()
+            profiled = _C._autograd._profiler_enabled() and not _is_suspended()
+            if traced or profiled:
+                self._traced, self._profiled = traced, profiled
+                _suspend(bool(traced), profiled)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._traced or self._profiled:
+                _resume(self._traced, self._profiled)
+        finally:
+            self._dispatch.__exit__(None, None, None)
+            self._functions.__exit__(None, None, None)
+
+
+def unseen() -> _Unseen:
     """Hide reads from the user's modes and tensor subclasses (F2.12), trace (F6.15)
     and profiler (F6.14).
 
@@ -27,17 +56,7 @@ def unseen() -> Iterator[None]:
     that a profiler with ``profile_memory`` counts, and Python functions that one with
     ``with_stack`` sees, torch does not let us hide.
     """
-    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
-        traced = _C._get_tracing_state()
-        profiled = _C._autograd._profiler_enabled() and not _is_suspended()
-        if not traced and not profiled:
-            yield
-            return
-        try:
-            _suspend(bool(traced), profiled)
-            yield
-        finally:
-            _resume(traced, profiled)
+    return _Unseen()
 
 
 def is_exporting() -> bool:

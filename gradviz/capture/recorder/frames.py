@@ -109,11 +109,13 @@ def clean(traceback: TracebackType | None) -> None:
 
     With them go the entries of torch's detour through ``handle_torch_function``.
     """
-    entries: list[TracebackType] = []
-    while traceback is not None:
-        entries.append(traceback)
-        traceback = traceback.tb_next
-    if not entries or _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
+    if traceback is None or traceback.tb_next is None:
+        return
+    entries, following = [traceback], traceback.tb_next
+    while following is not None:
+        entries.append(following)
+        following = following.tb_next
+    if _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
         return  # the detour is not over yet; it is removed where the caller's frame comes first
     kept: list[TracebackType] = []
     removed = False

@@ -1,11 +1,25 @@
-"""Which line runs: turns the interpreter's line events into completed statements."""
+"""Which line runs: turns the interpreter's line events into completed statements.
+
+NOTE [Cold code]
+Most lines of an ordinary program call nothing of torch: to be told of them costs a hundred times
+what they cost themselves. So code is *cold* after some lines in a row in which nothing happened,
+few if nothing has happened in the call at all: its lines, and its calls, are told no more. A call
+of torch warms the functions that run at that time, from the recorded block down to the one that
+calls. Where lines were left out like that, a note says so in the next step.
+
+Nothing has happened in a line that makes no event and changes no row, but that a loop has bound a
+tensor, and while memory is compared that others can write. What dies, or gets another name, in
+cold code is part of the next step. Functions that an observer watches, as hooks are, are never
+cold.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source_text
@@ -15,13 +29,20 @@ from gradviz.capture.recorder.source_text import Source, Spans
 from gradviz.model.events import Position
 from gradviz.model.source_line import SourceLine
 
+_QUIET: Final = 20
+"""Lines of calls of a function in which nothing happens, after which it is cold."""
+_QUIET_AMONG_OTHERS: Final = 200
+"""The same in calls in which something has happened, and in the recorded block or cell."""
+
 
 class _Level:
     """One frame whose lines are followed."""
 
-    __slots__ = ("calls", "error", "frame", "line", "place")
+    __slots__ = ("begun", "calls", "error", "frame", "happened", "line", "number", "place")
 
-    def __init__(self, frame: FrameType, place: int) -> None:
+    def __init__(self, frame: FrameType, place: int, happened: int, number: int) -> None:
+        self.number = number
+        """How many began before it."""
         self.frame: FrameType | None = frame
         self.place = place
         self.line: int | None = None
@@ -29,6 +50,8 @@ class _Level:
         """What the line has raised, until it is handled."""
         self.calls: Counter[Position] = Counter()
         """How many calls each expression of the line has made."""
+        self.begun = self.happened = happened
+        """How much had happened when the call, and the line, began."""
 
 
 class LineEvents:
@@ -51,17 +74,25 @@ class LineEvents:
         self._observer = observer
         self._pauses = 0
         self._levels: list[_Level] = []
+        self._begun = 0
+        """How many frames have had lines that were followed."""
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
+        self._cell: tuple[CodeType | None, int | None, int] = (None, None, 0)
+        """Code, line and source of a cell that an exception has left."""
         self._made_elsewhere: list[tuple[range, tuple[int, int]]] = []
         """Numbers of nodes that other threads have made, and the line that had them made."""
         self._block_file = ""
         self._read = 0
         self._words: frozenset[str] | None = None
-        self._failed: tuple[int | None, int] | None = None
-        """Line and source of the innermost line that an exception has left."""
-        self._failed_with: Any = None
-        """That exception."""
+        self.happened: Callable[[], int] = int
+        """How often something has happened in a line so far."""
+        self.has_events: Callable[[], bool] = bool
+        """Whether anything has been noted for the next step."""
+        self.cold: dict[int, CodeType] = {}
+        """NOTE [Cold code], by ``id()``: a code object's own hash goes through its constants."""
+        self._quiet: dict[int, int] = {}
+        """By ``id()``: in how many lines of code nothing has happened since something has."""
 
     # ------------------------------------------------------- where the code is
 
@@ -82,16 +113,53 @@ class LineEvents:
         An exception that the function handles, or that passes through its ``with`` block, has left
         the lines of the call without a step.
         """
-        level = self._levels[-1] if self._levels else None
-        error = None if level is None else level.error
-        if self._failed is not None and error is not None and error is self._failed_with:
-            return self._failed
-        return self.line, self.code
+        return self._left_by(self._levels[-1].error if self._levels else None)
+
+    def _left_by(self, error: Any) -> tuple[int | None, int]:
+        """Line and source of the innermost line that an exception has left, by its traceback."""
+        cell, line, place = self._cell
+        if self._levels:
+            cell, line, place = None, self.line, self.code
+        here, innermost = self.frame, None
+        entry = error.__traceback__ if isinstance(error, BaseException) else None
+        while entry is not None:
+            if entry.tb_frame is here or self.has(entry.tb_frame.f_code):
+                innermost = entry
+            entry = entry.tb_next
+        if innermost is None:
+            return line, place
+        if innermost.tb_frame is not here and innermost.tb_frame.f_code is not cell:
+            place, line = self._place_of(innermost.tb_frame), None
+        return line or self.sources[place].statement(innermost.tb_lineno), place
 
     @property
     def depth(self) -> int:
         """How many calls of followed functions it is inside of."""
         return max(0, len(self._levels) - 1)
+
+    @property
+    def is_block_cold(self) -> bool:
+        """Whether no lines of the recorded block itself are told: NOTE [Cold code]."""
+        frame = self._levels[0].frame if self._levels else None
+        return frame is not None and id(frame.f_code) in self.cold
+
+    @property
+    def base(self) -> FrameType | None:
+        """Frame of the recorded block or cell."""
+        return self._levels[0].frame if self._levels else None
+
+    @property
+    def calls(self) -> tuple[int, ...]:
+        """Numbers of the calls whose lines are followed, the outermost first."""
+        return tuple([level.number for level in self._levels])
+
+    @property
+    def spoken(self) -> frozenset[str] | None:
+        """Names that the line that runs speaks of; ``None`` if its text is not known."""
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.line is None:
+            return None
+        return self.sources[level.place].words_of(level.line)
 
     @property
     def frame(self) -> FrameType | None:
@@ -238,7 +306,8 @@ class LineEvents:
 
     def line_event(self, frame: FrameType, line: int) -> None:
         """A line of a followed frame is about to run."""
-        if self._pauses or self._is_around(frame) or autograd.is_exporting():
+        is_cold = id(frame.f_code) in self.cold
+        if is_cold or self._pauses or self._is_around(frame) or autograd.is_exporting():
             return
         level = self._level(frame)
         piece = self.sources[level.place]
@@ -250,12 +319,48 @@ class LineEvents:
             return
         statement = piece.statement(line)
         if statement == level.line and (line != statement or piece.may_come_again(statement)):
-            self._failed = self._failed_with = None
+            self._count(level)
             return
         self._end(level)
-        self._failed = self._failed_with = None
-        level.line = statement
+        level.line, level.happened = statement, self.happened()
         self._mark()
+
+    def is_quiet(self, frame: FrameType) -> bool:
+        """Whether nothing has happened for so long in the code of a frame that it may be cold."""
+        quiet = self._quiet.get(id(frame.f_code), 0)
+        level = self._levels[-1] if self._levels else None
+        if quiet < _QUIET or level is None or level.frame is not frame:
+            return False
+        is_alone = self.depth > 0 and level.begun == self.happened()
+        return is_alone or quiet >= _QUIET_AMONG_OTHERS
+
+    def cool(self, frame: FrameType) -> None:
+        """The lines of the code of a frame that is quiet are told no more: NOTE [Cold code]."""
+        self.cold[id(frame.f_code)] = frame.f_code
+        if self.depth:
+            self._pop(False)
+        else:
+            self._levels[-1].line = None
+        self._mark()
+
+    def warm(self, frames: Sequence[FrameType]) -> None:
+        """Code of these frames was cold, and something happens: they run a line each.
+
+        Args:
+            frames: All that run and whose lines are followed, the outermost first.
+        """
+        left_out = []
+        for depth, frame in enumerate(frames):
+            if self.cold.pop(id(frame.f_code), None) is not None:
+                left_out.append(depth)
+            self._quiet[id(frame.f_code)] = 0
+        for depth, frame in enumerate(frames):
+            level = self._levels[depth] if depth < len(self._levels) else None
+            if level is None or level.frame is not frame or level.line is None:
+                while len(self._levels) > max(depth, 1):
+                    self._pop(False)
+                self.line_event(frame, frame.f_lineno)
+        self._observer.lines_left_out(left_out)
 
     def _is_around(self, frame: FrameType) -> bool:
         """Whether a frame is not called by the cell: its function has the cell run."""
@@ -289,19 +394,18 @@ class LineEvents:
 
     def left(self, frame: FrameType | None, failed: bool, value: Any) -> None:
         """A followed frame is left, by an exception or with a value."""
-        if not self._levels or self._levels[-1].frame is not frame:
+        if frame is None or not self._levels or self._levels[-1].frame is not frame:
             return
-        if failed:
-            if self._failed is None:
-                self._failed, self._failed_with = (self.line, self.code), self._levels[-1].error
-        else:
+        if not failed:
             self._end(self._levels[-1], value)
+        elif not self.depth:
+            self._cell = frame.f_code, self.line, self.code
         self._pop(failed)
         self._mark()
 
     def stop(self, error: BaseException | None) -> tuple[int | None, int]:
         """The recording ends; returns line and source of what ran last, or has failed."""
-        last = self._failed or (self.line, self.code)
+        last = self._left_by(error)
         while self._levels:
             if error is None:
                 self._end(self._levels[-1])
@@ -315,16 +419,14 @@ class LineEvents:
                 while len(self._levels) > depth + 1:
                     self._pop(True)
                 return self._levels[depth]
-        if self._file and not self._levels and frame.f_code.co_name == "<module>":
-            place = 0
-        else:
-            place = self._place_of(frame.f_code)
+        place = self._place_of(frame)
         if self.line is not None:
             self._observer.function_begins(frame)
         return self._enter(frame, place)
 
     def _enter(self, frame: FrameType, place: int) -> _Level:
-        self._levels.append(_Level(frame, place))
+        self._levels.append(_Level(frame, place, self.happened(), self._begun))
+        self._begun += 1
         self._observer.call_begins()
         return self._levels[-1]
 
@@ -332,7 +434,10 @@ class LineEvents:
         self._levels.pop().frame = None
         self._observer.call_ended(failed)
 
-    def _place_of(self, code: CodeType) -> int:
+    def _place_of(self, frame: FrameType) -> int:
+        code = frame.f_code
+        if self._file and not self._levels and code.co_name == "<module>":
+            return 0
         if not self._levels and not self._file:
             self._block_file = code.co_filename
             return 0
@@ -360,6 +465,14 @@ class LineEvents:
         self._observer.line_ended(level.error, value)
         level.line = level.error = None
         level.calls.clear()
+        self._count(level)
+
+    def _count(self, level: _Level) -> None:
+        """A line has run, or goes on: has something happened in it?"""
+        if level.frame is not None:
+            code = id(level.frame.f_code)
+            is_quiet = self.happened() == level.happened
+            self._quiet[code] = self._quiet.get(code, 0) + 1 if is_quiet else 0
 
     def _mark(self) -> None:
         level = self._levels[-1] if self._levels else None

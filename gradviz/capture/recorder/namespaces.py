@@ -85,10 +85,19 @@ class Namespaces:
                 others = self._mentioned_in(self._frame.f_globals, words)
                 space += [(n, v) for n, v in others if n not in taken]
             found.append(space)
-        for inner in self._inner():
-            local = naming.local_variables(inner)
-            found.append([(n, v) for n, v in local if n in words and naming.may_name(n)])
-        return found
+        return found + [self._mentioned_by(inner, words) for inner in self._inner()]
+
+    def mentioned_last(self) -> tuple[int, list[tuple[str, Any]]] | None:
+        """The last of :meth:`mentioned` and its place, if it is of a function that runs."""
+        words, inner = self._lines.words, self._inner()
+        is_all = 0 < len(inner) == self._lines.depth
+        if words is None or not is_all or (self._cell is None and self._frame is None):
+            return None
+        return len(inner), self._mentioned_by(inner[-1], words)
+
+    def _mentioned_by(self, frame: FrameType, words: frozenset[str]) -> list[tuple[str, Any]]:
+        local = naming.local_variables(frame)
+        return [(n, v) for n, v in local if n in words and naming.may_name(n)]
 
     def _inner(self) -> list[FrameType]:
         """Frames of functions that the block or cell runs, the outermost first."""

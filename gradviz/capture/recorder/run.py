@@ -110,6 +110,7 @@ class Run:
             registry, options.values, _Origins(lines, modules, own_nodes)
         )
         self._writer = writer = StepWriter(live_graph, options.budget)
+        lines.happened, lines.has_events = lambda: writer.happened, lambda: bool(writer.events)
         known = KnownHooks(registry, tracer.role_changed)
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         modules.unregistered = UnregisteredTensors(registry, writer, lines, graph_reading)
@@ -135,7 +136,7 @@ class Run:
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads
         )
-        self._tensor_names = TensorNames(namespaces, registry, graph_reading, writer)
+        self._tensor_names = TensorNames(namespaces, registry, graph_reading, lines)
         self._problems = _Problems(writer)
         self._grad_modes = GradModes(writer, functions)
         # The order matters: nodes of custom Functions are noted before they are read; a step gets

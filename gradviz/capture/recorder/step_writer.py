@@ -4,8 +4,7 @@ NOTE [Calls in which nothing happens]
 Most of the user's functions that are no part of the model, as a tokenizer or a reader of options,
 call nothing of torch. A debugger would be told to step over them. Whether something happens in a
 call is known only later, so its lines wait: they are written when the first thing happens, and
-taken back if the call has returned before. Where many wait, the variables are not searched for
-names after each of them, but when something has happened, or in the line that made the call.
+taken back if the call has returned before.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ from gradviz.capture.recorder.counted_steps import Rows, WrittenStep
 from gradviz.capture.recorder.kept_steps import KeptSteps
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.tensor_keys import TensorKeys
-from gradviz.model.events import Event, LoopVariable
+from gradviz.model.events import Event, LoopVariable, Raised
 from gradviz.model.progress import counted
 from gradviz.model.recording import StepKind, StepRecord
 from gradviz.model.step_numbers import depth_of
 
-_MANY: Final = 100
-"""Lines that wait, above which they are many."""
 _MOST: Final = 40_000
 """Lines that wait at most; then all of them are steps, whatever comes."""
 
@@ -59,6 +56,8 @@ class StepWriter:
         """Of each call that runs: how many steps were kept when it began, and how many waited."""
         self.count = 0
         """How many lines and parts of lines have run."""
+        self.happened = 0
+        """In how many of them something has happened: NOTE [Cold code]."""
 
     @property
     def steps(self) -> int:
@@ -85,11 +84,6 @@ class StepWriter:
         for step in self._waiting:
             self._kept.add(step)
         self._waiting.clear()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing has happened in the line that runs, nor in many before it."""
-        return len(self._waiting) > _MANY and not self.events
 
     def measure(self) -> None:
         """Look how much memory is in use; it belongs to the next steps."""
@@ -146,9 +140,22 @@ class StepWriter:
         step = WrittenStep(record, allocated)
         self.count += 1
         self._waiting.append(step)
-        if kind != "line" or not depth or _has_effect(record) or len(self._waiting) > _MOST:
+        has_effect = kind != "line" or _has_effect(record)
+        self.happened += kind != "line" or _has_happened(record)
+        if not depth or has_effect or len(self._waiting) > _MOST:
             self._keep_waiting()
         self.events.clear()
+
+
+def _has_happened(record: StepRecord) -> bool:
+    """Whether a line has to do with torch: not if a loop has gone on to a number, or if the line
+    has only raised."""
+    changes = record.changes
+    is_plain = all(
+        isinstance(event, Raised) or (isinstance(event, LoopVariable) and event.value.shape is None)
+        for event in record.events
+    )
+    return not is_plain or bool(changes.nodes or changes.tensors)
 
 
 def _has_effect(record: StepRecord) -> bool:

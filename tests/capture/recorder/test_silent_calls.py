@@ -169,7 +169,7 @@ def test_turns_and_the_budget_are_those_without_following() -> None:
 
 def test_a_call_with_very_many_silent_lines_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_writer, "_MOST", 1_000)
-    x = torch.ones(2)
+    x = torch.from_numpy(np.ones(2))  # so that every line is told
     with gradviz.record(budget=500) as recording:
         y = x * 2
         tokens(2_000)

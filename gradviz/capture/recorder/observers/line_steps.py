@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 from gradviz.capture import naming
 from gradviz.capture.error_text import error_text
@@ -18,6 +19,8 @@ from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.replicas import reduced_by
 from gradviz.model.events import Note, Operation, Raised, Refused, Write
 from gradviz.model.progress import Work
+
+_LEFT_OUT: Final = "lines before this one that do nothing in torch are no steps"
 
 
 class LineSteps(Observer):
@@ -68,6 +71,10 @@ class LineSteps(Observer):
         """The call has ended."""
         self._writer.call_ended(failed)
 
+    def lines_left_out(self, depths: Sequence[int]) -> None:
+        """Say so in the step of the line that runs: NOTE [Cold code]."""
+        self._writer.add(Note("lines without torch", _LEFT_OUT, tuple(depths)))
+
     def line_ended(self, error: Any, value: Any) -> None:
         """A line has run; an exception that it raised has been caught by the recorded code."""
         self._observers.step_ends(value)
@@ -80,6 +87,8 @@ class LineSteps(Observer):
 
     def end(self, error: BaseException | None, graph_reading: GraphReading) -> None:
         """Write down the last step: the error that has left the code, or its end."""
+        if self._lines.is_block_cold:
+            self.lines_left_out([0])
         line, code = self._lines.stop(error)
         left_out = graph_reading.is_coarse
         if left_out:

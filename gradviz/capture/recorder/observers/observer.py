@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from types import CodeType, FrameType
 from typing import Any, ClassVar
 
@@ -57,6 +57,13 @@ class Observer:
 
     def call_ended(self, failed: bool) -> None:
         """The last one that began has ended, or is left by an exception."""
+
+    def lines_left_out(self, depths: Sequence[int]) -> None:
+        """Lines before the one that runs were not told: nothing happened in them.
+
+        Args:
+            depths: How deep the calls are, of those that run, that may have run such lines.
+        """
 
     def line_ended(self, error: Any, value: Any) -> None:
         """A line has run.
@@ -141,6 +148,11 @@ class Observers(Observer):
         """Call all."""
         for one in self._all:
             one.call_ended(failed)
+
+    def lines_left_out(self, depths: Sequence[int]) -> None:
+        """Call all."""
+        for one in self._all:
+            one.lines_left_out(depths)
 
     def line_ended(self, error: Any, value: Any) -> None:
         """Call all; the first writes the step."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.names_in_sight import NamesInSight
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.registry import Registry
-from gradviz.capture.recorder.step_writer import StepWriter
 
 
 class TensorNames(Observer):
@@ -21,7 +22,7 @@ class TensorNames(Observer):
         namespaces: Those in sight.
         registry: The known tensors.
         graph_reading: Notified when a name has changed.
-        writer: Knows whether anything has happened.
+        lines: Knows which line has run, in which calls.
     """
 
     def __init__(
@@ -29,31 +30,57 @@ class TensorNames(Observer):
         namespaces: Namespaces,
         registry: Registry,
         graph_reading: GraphReading,
-        writer: StepWriter,
+        lines: LineEvents,
     ) -> None:
         self._namespaces = namespaces
         self._names = NamesInSight(registry)
         self.codes = autograd.codes_of_module_changes()
         self._graph_reading = graph_reading
-        self._writer = writer
+        self._lines = lines
+        self._calls: tuple[int, ...] | None = None
+        """Numbers of the calls whose variables are known, from the block to the innermost."""
+        self._words: frozenset[str] | None = None
 
     def entered(self, frame: FrameType) -> None:
         """A module is about to change."""
-        self._names.modules_changed()
+        self._changes()
 
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """A module has changed."""
+        self._changes()
+
+    def _changes(self) -> None:
         self._names.modules_changed()
+        self._calls = None
+
+    def lines_left_out(self, depths: Sequence[int]) -> None:
+        """Variables may be others."""
+        self._calls = None
 
     def step_ends(self, unnamed: Any = None) -> None:
-        """Look at the variables, except in NOTE [Calls in which nothing happens]."""
-        if self._writer.is_idle:
-            return
+        """Look at the variables."""
         with autograd.unseen():
-            is_exact = not self._namespaces.is_inside
-            mentioned = self._namespaces.mentioned()
-            if self._names.look(mentioned, is_exact, self._namespaces.words):
+            has_changed = self._look_at_last()
+            if has_changed is None:
+                is_exact = not self._namespaces.is_inside
+                self._calls, self._words = self._lines.calls, self._namespaces.words
+                mentioned = self._namespaces.mentioned()
+                has_changed = self._names.look(mentioned, is_exact, self._words)
+            if has_changed:
                 self._graph_reading.changed()
+
+    def _look_at_last(self) -> bool | None:
+        """Look at those of the innermost call only, if that is enough: NOTE [Names from line to
+        line]."""
+        calls, known, words = self._lines.calls, self._calls, self._lines.words
+        is_known = known is not None and known[: len(calls)] == calls
+        if len(calls) < 2 or not is_known or words is not self._words:
+            return None
+        last = self._namespaces.mentioned_last()
+        if last is None:
+            return None
+        self._calls = calls
+        return self._names.look_at_last(*last, words, self._lines.spoken)
 
     def stopped(self) -> None:
         """Hold no variables any more."""

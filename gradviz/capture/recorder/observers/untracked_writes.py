@@ -132,12 +132,19 @@ class UntrackedWrites(Observer):
             self._before.clear()
             return []
         with autograd.arithmetic():
-            return self._compare(chosen, self._writer.events)
+            writes = self._compare(chosen, self._writer.events)
+        # NOTE [Cold code]: which line has written is known only if every line is told.
+        self._writer.happened += not self._shared().isdisjoint(self._before)
+        return writes
 
     def _chosen(self) -> set[int] | None:
         """Numbers of the storages that are compared; ``None``: all."""
         if self._threads.may_run or any(numbers is None for _, numbers in self._by_lines):
             return None
+        return self._shared()
+
+    def _shared(self) -> set[int]:
+        """Numbers of the storages that this thread can write unseen."""
         return set(self._given_away).union(*(numbers or () for _, numbers in self._by_lines))
 
     def remember(self, tensors: Iterable[torch.Tensor] | None = None) -> None:

@@ -43,7 +43,8 @@ class BaseTracer:
         self.observers = observers
         self.first = first
         self.thread = threading.get_ident()
-        self.roles: dict[CodeType, CodeRole] = {}
+        self._roles: dict[int, tuple[CodeType, CodeRole]] = {}
+        """By ``id()``: a code object's own hash goes through its constants."""
         self._resting: dict[int, FrameType] = {}
         self.left_open: Callable[[BaseException | None], object] = _nothing
         """Is called when the frame of a block is left and the block's ``__exit__`` was not run.
@@ -81,15 +82,15 @@ class BaseTracer:
 
     def role(self, code: CodeType) -> CodeRole:
         """Role of a code object, asked for once."""
-        try:
-            return self.roles[code]
-        except KeyError:
-            found = self.roles[code] = self._role(code)
-            return found
+        found = self._roles.get(id(code))
+        if found is None:
+            found = self._roles[id(code)] = code, self._role(code)
+        return found[1]
 
     def role_changed(self, code: CodeType) -> None:
         """A function has become a hook: what it is to the recording is asked again."""
-        self.roles.pop(code, None)
+        self._roles.pop(id(code), None)
+        self.lines.cold.pop(id(code), None)
 
     def _role(self, code: CodeType) -> CodeRole:
         if code.co_name == frames.NAME:
@@ -101,8 +102,38 @@ class BaseTracer:
         """Whether the lines of a frame are told."""
         return frame is self.first or self.role(frame.f_code).has_lines
 
+    def line(self, frame: FrameType, role: CodeRole, line: int) -> bool:
+        """A line of a followed frame is about to run; whether its code is cold from here on."""
+        lines = self.lines
+        lines.line_event(frame, line)
+        if role.watcher is None and lines.is_quiet(frame):
+            lines.cool(frame)
+        return id(frame.f_code) in lines.cold
+
     def called_from(self, frame: FrameType) -> None:
-        """A function of torch is about to be called; of interest where lines are not all told."""
+        """A function of torch is about to be called: what runs is warm, NOTE [Cold code]."""
+        if self.lines.cold and self.is_first_thread:
+            base, chain = self.lines.base, []
+            inner: FrameType | None = frame
+            while inner is not None:
+                if inner is base or self.is_line_frame(inner):
+                    chain.append(inner)
+                if inner is base:
+                    break
+                inner = inner.f_back
+            codes = {id(one.f_code) for one in chain}
+            if inner is not None and not codes.isdisjoint(self.lines.cold):
+                with autograd.unseen():
+                    self.lines.warm(chain[::-1])
+                self.warmed(chain)
+
+    def watched(self, frame: FrameType) -> None:
+        """An observer was told of a function; what it has noted is of the line that called."""
+        if self.lines.cold and self.lines.has_events() and frame.f_back is not None:
+            self.called_from(frame.f_back)
+
+    def warmed(self, frames: list[FrameType]) -> None:
+        """Lines of these frames are told again."""
 
     def follow(self, frame: FrameType) -> None:
         """Tell of the line that a call comes from, unless it was told."""

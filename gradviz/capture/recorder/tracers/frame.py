@@ -37,6 +37,12 @@ _HEADROOM: Final = 100
 """Frames that are kept for the recorder's own code."""
 _NOTHING: Final = ctypes.py_object()
 """No object, on the level of C."""
+_at: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(("Py_NewRef", ctypes.pythonapi))
+"""The object at an address."""
+
+
+def _object(address: int | None) -> Any:
+    return None if address is None else _at(address)
 
 
 class FrameTracer(BaseTracer):
@@ -50,7 +56,7 @@ class FrameTracer(BaseTracer):
         self._stack = Stack()
         self._remaining = self._stack.remaining
         self._idle: dict[int, CodeType] = {}
-        """Code without a role, by ``id()``: a code object's own hash goes through its constants."""
+        """Code without a role, and NOTE [Cold code], by ``id()``."""
         self._other = OtherTracer(self._take_place, self._ends)
         # The interpreter keeps only a pointer to it.
         self._hook = TraceHook(self._told)
@@ -144,23 +150,30 @@ class FrameTracer(BaseTracer):
 
     def called_from(self, frame: FrameType) -> None:
         """Tell of the line if another trace function may have kept it from being told."""
+        super().called_from(frame)
         if self._other.has_traced:
             with autograd.unseen():
                 self.follow(frame)
+
+    def warmed(self, frames: list[FrameType]) -> None:
+        """As :meth:`BaseTracer.warmed`."""
+        for frame in frames:
+            self._idle.pop(id(frame.f_code), None)
+            frame.f_trace_lines = True
 
     @autograd.never_compiled
     @runs_user_code
     def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
         # NOTE [What an event costs]
-        if (
-            id(frame.f_code) in self._idle
-            and what != _EXCEPTION
-            and self._other.function is None
-            and frame is not self.first
-            and (what != CALL or self._remaining.value >= _HEADROOM)
-        ):
-            if what == CALL:
+        if id(frame.f_code) in self._idle and what != _EXCEPTION and not self._other.has_traced:
+            if what != CALL:
+                if not waiting:
+                    return 0
+            elif self._remaining.value >= _HEADROOM:
                 frame.f_trace_lines = False
+                return 0
+            else:
+                self._note(frame, what, argument)
         else:
             self._note(frame, what, argument)
             if self._other.function is not None:
@@ -194,7 +207,7 @@ class FrameTracer(BaseTracer):
                 self._rest_in_the_depth()
                 return
             role = self.role(frame.f_code)
-            if role is NO_ROLE:
+            if role is NO_ROLE and frame is not self.first:
                 self._idle[id(frame.f_code)] = frame.f_code
             if what == CALL and (self._other.function is None or frame.f_trace is None):
                 has_lines = role.has_lines or self._other.function is not None
@@ -230,11 +243,16 @@ class FrameTracer(BaseTracer):
         if what == _LINE:
             if has_lines:
                 with autograd.unseen():
-                    self.lines.line_event(frame, frame.f_lineno)
+                    is_cold = self.line(frame, role, frame.f_lineno)
+                if is_cold and self._other.function is None:
+                    frame.f_trace_lines = False
+                    if frame is not self.lines.base:
+                        self._idle[id(frame.f_code)] = frame.f_code
         elif what == CALL:
             if watcher is not None:
                 with at_work:
                     watcher.entered(frame)
+                    self.watched(frame)
                 if watcher.rests:
                     self.resting = frame
         elif what == RETURN:
@@ -242,6 +260,7 @@ class FrameTracer(BaseTracer):
             if watcher is not None:
                 with at_work:
                     watcher.left(frame, _object(argument), argument is not None)
+                    self.watched(frame)
             if has_lines:
                 with autograd.unseen():
                     self.lines.left(frame, argument is None, _object(argument))
@@ -250,9 +269,4 @@ class FrameTracer(BaseTracer):
         frames.clean(tb)
         is_end = isinstance(kind, type) and issubclass(kind, _ENDS)
         if (role.has_lines or frame is self.first) and not is_end:
-            with autograd.unseen():
-                self.lines.raised(frame, kind if error is None else error)
-
-
-def _object(address: int | None) -> Any:
-    return None if address is None else ctypes.cast(address, ctypes.py_object).value
+            self.lines.raised(frame, kind if error is None else error)

@@ -111,7 +111,7 @@ class MonitoringTracer(BaseTracer):
         if not self.is_observed or self.resting is not None:
             return None
         role = self.role(code)
-        if role == NO_ROLE:
+        if role == NO_ROLE or id(code) in self.lines.cold:
             return monitoring.DISABLE
         frame = sys._getframe(1)
         with at_work:
@@ -120,6 +120,7 @@ class MonitoringTracer(BaseTracer):
             watcher = role.watcher
             if watcher is not None:
                 self._guarded(lambda: watcher.entered(frame))
+                self._guarded(lambda: self.watched(frame))
                 if watcher.rests:
                     self.resting = frame
         return None
@@ -132,11 +133,22 @@ class MonitoringTracer(BaseTracer):
         if not self.is_line_frame(frame):
             return
         try:
-            self._guarded(lambda: self.lines.line_event(frame, line))
+            self._guarded(lambda: self._line_runs(frame, line))
         except BaseException as error:  # of a handler of a signal
             if frame is self.first and not self.lines.sources[0].covers(line):
                 self.left_open(error)  # so the block's __exit__ is not run
             raise
+
+    def _line_runs(self, frame: FrameType, line: int) -> None:
+        if self.line(frame, self.role(frame.f_code), line):
+            events = monitoring.events
+            left = events.PY_RETURN | events.PY_YIELD if frame is self.lines.base else 0
+            monitoring.set_local_events(self._tool, frame.f_code, left)
+
+    def warmed(self, frames: list[FrameType]) -> None:
+        """As :meth:`BaseTracer.warmed`; that they begin need not be told."""
+        for frame in frames:
+            self._add(frame.f_code, has_lines=True)
 
     @autograd.never_compiled
     def _returned(self, code: CodeType, offset: int, value: Any) -> None:
@@ -183,6 +195,7 @@ class MonitoringTracer(BaseTracer):
         watcher = self.role(frame.f_code).watcher
         if watcher is not None:
             watcher.left(frame, value, is_known)
+            self.watched(frame)
         if self.is_line_frame(frame):
             if error is not None:
                 self.lines.raised(frame, error)
@@ -190,10 +203,19 @@ class MonitoringTracer(BaseTracer):
 
     @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
+        traceback = error.__traceback__
+        if traceback is not None and traceback.tb_next is None and not self._has_lines(code):
+            return  # as most of them are, there is nothing to clean and no line to tell of
         if self.resting is not None:
             return
         frame = sys._getframe(1)
         self._guarded(lambda: self._clean(frame, error))
+
+    @autograd.never_compiled
+    def _has_lines(self, code: CodeType) -> bool:
+        """Whether lines of code are told, or it is that of the recorded block."""
+        is_block = self.first is not None and self.first.f_code is code
+        return is_block or (self.role(code).has_lines and id(code) not in self.lines.cold)
 
     def _clean(self, frame: FrameType, error: BaseException) -> None:
         traceback = error.__traceback__

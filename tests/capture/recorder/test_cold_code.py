@@ -1,0 +1,274 @@
+"""Lines in which nothing of torch happens are told no more after a while, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gradviz
+from gradviz.analysis.code.turns import turns_of
+from gradviz.capture.recorder import line_events
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.model.events import Died, LoopVariable, Made, Note, Raised, Write
+
+
+@contextmanager
+def lines_told() -> Iterator[list[int]]:
+    """Lines of which the recorder is told."""
+    told: list[int] = []
+    event = LineEvents.line_event
+
+    def counted(self: LineEvents, frame: Any, line: int) -> None:
+        told.append(line)
+        event(self, frame, line)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LineEvents, "line_event", counted)
+        yield told
+
+
+def steps(recording: gradviz.Recording) -> list[tuple[int, str]]:
+    """Depth and text of each line that is a step."""
+    return [
+        (step.depth, text_of(recording, step))
+        for step in recording.records
+        if step.kind in ("line", "error") and step.line is not None
+    ]
+
+
+def text_of(recording: gradviz.Recording, step: Any) -> str:
+    if step.line is None:
+        return ""
+    code = recording.codes[step.code]
+    return code.text.splitlines()[step.line - code.first_line].strip()
+
+
+def with_event(recording: gradviz.Recording, kind: type) -> list[str]:
+    """Texts of the lines that have an event of a kind."""
+    return [
+        text_of(recording, step)
+        for step in recording.records
+        if any(isinstance(event, kind) for event in step.events)
+    ]
+
+
+def notes(recording: gradviz.Recording) -> list[str]:
+    return [
+        text_of(recording, step)
+        for step in recording.records
+        for event in step.events
+        if isinstance(event, Note) and event.about == "lines without torch"
+    ]
+
+
+def silent(count: int) -> int:
+    total = 0
+    for number in range(count):
+        total += number
+    return total
+
+
+def late(x: Tensor, count: int) -> Tensor:
+    total = 0
+    for number in range(count):
+        total += number
+    y = x * total
+    return y
+
+
+def around(x: Tensor, count: int) -> Tensor:
+    size = silent(count)
+    return late(x, size)
+
+
+def refuses(count: int) -> int:
+    for number in range(count):
+        if number == 300:
+            raise KeyError(number)
+    return count
+
+
+def pairs(count: int) -> Iterator[int]:
+    for number in range(count):
+        yield number
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def more(self) -> None:
+        self.count += 1
+
+
+def objects(count: int) -> int:
+    counter = Counter()
+    for _ in range(count):
+        counter.more()
+    return counter.count
+
+
+def caught(count: int) -> int:
+    found = 0
+    for number in range(count):
+        try:
+            found += {0: 1}[number]
+        except KeyError:
+            found += 2
+    return found
+
+
+def fibonacci(number: int) -> int:
+    return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [silent, lambda count: sum(pairs(count)), objects, caught, lambda _: fibonacci(16)],
+    ids=["loop", "generator", "class", "errors caught", "recursion"],
+)
+def test_however_many_lines_do_nothing_in_torch_few_are_told(work: Callable[[int], int]) -> None:
+    x = torch.ones(2, requires_grad=True)
+    with lines_told() as told, gradviz.record() as recording:
+        y = x * work(2_000)
+        y.sum().backward()
+    assert len(told) < 100
+    assert [text for depth, text in steps(recording) if depth == 0] == [
+        "y = x * work(2_000)",
+        "y.sum().backward()",
+    ]
+
+
+def test_a_line_that_calls_torch_after_many_that_do_not_is_a_step_where_it_was_called() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        for _ in range(3):
+            y = around(x, 500)
+    found = steps(recording)
+    assert found.count((2, "y = x * total")) == found.count((0, "y = around(x, 500)")) == 3
+    assert found.count((1, "return late(x, size)")) == 3
+    made = {str(node.source) for node in recording.graph.nodes if node.name == "MulBackward0"}
+    assert len(made) == 1 and "y = x * total" in made.pop()
+    assert notes(recording)[0] == "y = x * total"
+    del y
+
+
+def test_lines_of_the_block_are_told_much_longer_and_that_others_are_left_out_is_said() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        total = 0
+        for number in range(5_000):
+            total += number
+        y = x * total
+        for number in range(5_000):
+            total += number
+    texts = [text for _, text in steps(recording)]
+    assert 50 < texts.count("total += number") < 500
+    assert notes(recording) == ["y = x * total", ""]
+    assert recording.records[-1].kind == "end"
+    del y
+
+
+def test_how_many_turns_a_loop_has_is_unknown_if_its_lines_were_left_out() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        for _ in range(3):
+            x = x * late(x, 500).numel()
+        total = 0
+        for number in range(5_000):
+            total += number
+        y = x * total
+    turns = [turn for turn in turns_of(recording) if turn.level == 0 and turn.code == 0]
+    assert {turn.count for turn in turns} == {3, None}
+    assert [turn.number for turn in turns if turn.count] == [1, 2, 3]
+    del y
+
+
+def test_an_error_is_where_it_arose_also_if_that_line_was_not_told() -> None:
+    with suppress(KeyError), gradviz.record() as recording:
+        x = torch.ones(2)
+        with suppress(KeyError):
+            refuses(500)
+        y = x * 2
+        refuses(500)
+    assert with_event(recording, Raised) == ["raise KeyError(number)"] * 2
+    del y
+
+
+def test_what_dies_and_what_is_made_meanwhile_is_in_the_next_steps() -> None:
+    made = []
+
+    def drops(tensors: list[Tensor], count: int) -> None:
+        for number in range(count):
+            if number == 300:
+                tensors.clear()
+
+    def makes(data: Tensor, count: int) -> None:
+        for number in range(count):
+            if number == 300:
+                made.append(nn.Parameter(data))
+
+    with gradviz.record() as recording:
+        tensors = [torch.ones(3) * 2]
+        data = torch.ones(2)
+        drops(tensors, 500)
+        makes(data, 500)
+        done = 1
+    assert "drops(tensors, 500)" in with_event(recording, Died)
+    assert with_event(recording, Made) == ["made.append(nn.Parameter(data))"]
+    del done
+
+
+def test_while_memory_is_compared_every_line_is_told() -> None:
+    array = np.zeros(2)
+    x = torch.from_numpy(array)
+    with lines_told() as told, gradviz.record() as recording:
+        y = x + 1
+        silent(300)
+        array[0] = 1
+    assert len(told) > 600
+    assert with_event(recording, Write) == ["array[0] = 1"]
+    del y
+
+
+def test_names_given_where_lines_were_not_told_are_known_in_the_next_step() -> None:
+    def keeps(found: dict[str, Any], count: int) -> None:
+        for number in range(count):
+            if number == 300:
+                found["kept"] = found["w"]
+
+    with gradviz.record() as recording:
+        found = {"w": torch.ones(2, requires_grad=True) * 1}
+        keeps(found, 500)
+        done = 1
+    last = [step for step in recording.all_steps if step.kind == "line"][-1]
+    assert any('found["kept"]' in tensor.names for tensor in last.graph.tensors)
+    del done
+
+
+def test_everything_told_says_the_same_wherever_something_happens() -> None:
+    def happened(limit: int) -> list[tuple[int, str, str]]:
+        x = torch.ones(2, requires_grad=True)
+        model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(line_events, "_QUIET", limit)
+            patch.setattr(line_events, "_QUIET_AMONG_OTHERS", 10 * limit)
+            with gradviz.record() as recording:
+                for _ in range(3):
+                    h = model(around(x, 20))
+                    loss = h.sum() * silent(400)
+                    loss.backward()
+        return [
+            (step.depth, text_of(recording, step), event.kind)
+            for step in recording.records
+            for event in step.events
+            if step.line is not None and not isinstance(event, (LoopVariable, Note))
+        ]
+
+    assert happened(20) == happened(10**9)
