@@ -1,22 +1,29 @@
-"""Time of recorded training steps beside the same steps plain, of a cell in a long file, and of a
-call in which nothing happens."""
+"""Time of recorded training steps beside the same steps plain, of a cell in a long file, and of
+ordinary programs, also beside other tools that follow them."""
 
 from __future__ import annotations
 
+import cProfile
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 
+try:
+    import coverage
+except ImportError:  # it comes with the tests
+    coverage = None  # type: ignore[assignment]
+
 import gradviz
-from benchmarks import training
+from benchmarks import ordinary, training
 from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table, ratio
 from benchmarks.timing import Times, no_collector, seconds
 from benchmarks.training import Program, Step
 
-Case = tuple[str, Sequence[int], int]
+Case = tuple[str, Sequence[Any], int]
 """Name of a function of ``training``, its arguments, and how many rounds are measured."""
 SIZES = tuple((layers, width) for width in (64, 256) for layers in (2, 6, 12, 24))
 CASES: Sequence[Case] = (
@@ -24,9 +31,18 @@ CASES: Sequence[Case] = (
     *(("mlp", (iterations,), 3 if iterations < 1000 else 1) for iterations in (1, 10, 100, 1000)),
     *(("rnn", (steps,), 1) for steps in (500, 5000)),
     *(("cell", (lines,), 9) for lines in (20, 10_000)),
-    *(("silent", (lines,), 3) for lines in (100, 10_000)),
+    *(("pure", (family, 4_000_000), 1) for family in ordinary.FAMILIES),
+    *(("pure", ("tokenizer", 10**power), 1) for power in range(3, 7)),
+    ("epoch", (64,), 5),
 )
-QUICK: Sequence[Case] = (("mlp", (1,), 1), ("cell", (20,), 1), ("silent", (100,), 1))
+QUICK: Sequence[Case] = (
+    ("mlp", (1,), 1),
+    ("cell", (20,), 1),
+    ("pure", ("tokenizer", 100), 1),
+    ("epoch", (16,), 1),
+)
+OTHERS = ("empty call tracer", "cProfile", "coverage")
+"""What else follows a program: the least that a trace function can do, and tools of Python's."""
 WAYS = ("only, without values", "only, with values", "without values", "with values")
 """``only``: no lines but those of the training loop; else those of all of the user's functions."""
 
@@ -44,8 +60,8 @@ def run(quick: bool) -> list[dict[str, Any]]:
 def measure(name: str, arguments: Sequence[int], rounds: int) -> dict[str, Any]:
     """Plain, and recorded in every way, in turns, with the budget that recordings have."""
     torch.set_num_threads(1)
-    if name in ("cell", "silent"):
-        return _measured({"cell": _cell, "silent": _silent}[name](*arguments), rounds)
+    if name in _MAKERS:
+        return _measured(_MAKERS[name](*arguments), rounds)
     return _measured(_steps(getattr(training, name)(*arguments)), rounds)
 
 
@@ -57,12 +73,12 @@ def _measured(ways: dict[str, Step], rounds: int) -> dict[str, Any]:
         for label, way in ways.items():
             with no_collector():
                 times.add(label, seconds(way))
-    recordings: dict[str, Any] = {n: way() for n, way in ways.items() if n != "plain"}
+    recordings: dict[str, Any] = {n: way() for n, way in ways.items() if n in WAYS}
     more = {n: times.best(n) - times.best("plain") for n in recordings}
     return {
         "plain ms": round(1000 * times.best("plain"), 3),
         "steps": {n: len(r.records) for n, r in recordings.items()},
-        "ratios": {n: times.ratio(n, "plain") for n in recordings},
+        "ratios": {n: times.ratio(n, "plain") for n in ways if n != "plain"},
         "ms per node": {n: 1000 * more[n] / max(1, _nodes(r)) for n, r in recordings.items()},
     }
 
@@ -98,38 +114,65 @@ def _cell(lines: int) -> dict[str, Step]:
     }
 
 
-def _silent(lines: int) -> dict[str, Step]:
+def _pure(family: str, size: int) -> dict[str, Step]:
+    return _followed(lambda: ordinary.FAMILIES[family](size))
+
+
+def _epoch(texts: int) -> dict[str, Step]:
+    return _followed(ordinary.epoch(texts))
+
+
+def _followed(work: Callable[[], Any]) -> dict[str, Step]:
+    """A program plain, recorded, and followed by other tools."""
     w = torch.ones(3, requires_grad=True)
 
-    def recorded(block: Callable[[], Any]) -> Any:
-        with block() as recording:
-            count = len(_tokens(lines // 4))
-            (w * count).sum().backward()
+    def recorded(values: bool) -> gradviz.Recording:
+        with gradviz.record(values=values) as recording:
+            (w * float(work())).sum().backward()
         return recording
 
+    def plain() -> None:
+        (w * float(work())).sum().backward()
+
+    def traced() -> None:
+        sys.settrace(lambda *_: None)
+        try:
+            plain()
+        finally:
+            sys.settrace(None)
+
+    def covered() -> None:
+        tool = coverage.Coverage(data_file=None, include=[ordinary.__file__])
+        tool.start()
+        try:
+            plain()
+        finally:
+            tool.stop()
+
     return {
-        "plain": lambda: recorded(nullcontext),
-        "only, with values": lambda: recorded(lambda: gradviz.record(only=())),
-        "with values": lambda: recorded(gradviz.record),
+        "plain": plain,
+        "without values": lambda: recorded(False),
+        "with values": lambda: recorded(True),
+        "empty call tracer": traced,
+        "cProfile": lambda: cProfile.Profile().runcall(plain),
+        **({} if coverage is None else {"coverage": covered}),
     }
 
 
-def _tokens(count: int) -> list[str]:
-    """Four lines per token, and torch in none of them."""
-    found = []
-    for number in range(count):
-        token = chr(97 + number % 26)
-        if token != " ":
-            found.append(token)
-    return found
+_MAKERS: dict[str, Callable[..., dict[str, Step]]] = {
+    "cell": _cell,
+    "pure": _pure,
+    "epoch": _epoch,
+}
 
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:
     """Ratios to the plain run, and what a node costs more than in it."""
     measured = [r for r in results if "failed" not in r]
     remarks = tuple(f"{r['program']}: {r['failed']}" for r in results if "failed" in r)
+    columns = (*WAYS, *OTHERS)
     rows = [
-        [r["program"], str(r["plain ms"]), *(_of(r["ratios"], way, ratio) for way in WAYS)]
+        [r["program"], str(r["plain ms"]), *(_of(r["ratios"], way, ratio) for way in columns)]
         for r in measured
     ]
     nodes = [
@@ -138,7 +181,7 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
     ]
     title = "Time of a recorded run, beside the plain one (fastest / median of rounds)"
     return [
-        Table(title, ["program", "plain ms", *WAYS], rows, remarks),
+        Table(title, ["program", "plain ms", *columns], rows, remarks),
         Table("Milliseconds that a recording takes more, per node", ["program", *WAYS], nodes),
     ]
 

@@ -111,10 +111,11 @@ def clean(traceback: TracebackType | None) -> None:
     """
     if traceback is None or traceback.tb_next is None:
         return
-    entries, following = [traceback], traceback.tb_next
-    while following is not None:
-        entries.append(following)
-        following = following.tb_next
+    entries: list[TracebackType] = []
+    entry: TracebackType | None = traceback
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
     if _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
         return  # the detour is not over yet; it is removed where the caller's frame comes first
     kept: list[TracebackType] = []
