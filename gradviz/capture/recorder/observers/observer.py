@@ -97,9 +97,8 @@ class Observers(Observer):
     def add(self, *observers: Observer) -> None:
         """Call these too from now on, after the ones added earlier."""
         self._all += observers
-        # What is asked at every call of torch goes to those only that answer.
-        self._may_be_quiet = self._having("is_quiet")
-        self._before, self._after = self._having("before"), self._having("after")
+        # What is asked at every line and call of torch goes to those only that answer.
+        self._told = {name: self._having(name) for name in vars(Observer) if name[0] != "_"}
 
     def _having(self, name: str) -> tuple[Observer, ...]:
         """The observers whose classes override a method."""
@@ -113,65 +112,65 @@ class Observers(Observer):
     @property
     def is_quiet(self) -> bool:
         """Whether one of them says so."""
-        return any(one.is_quiet for one in self._may_be_quiet)
+        return any(one.is_quiet for one in self._told["is_quiet"])
 
     def before(self, call: TorchCall) -> bool:
         """Whether all observers need the call; the first that does not ends the search."""
-        return all(one.before(call) for one in self._before)
+        return all(one.before(call) for one in self._told["before"])
 
     def after(self, call: TorchCall) -> None:
         """Call all."""
-        for one in self._after:
+        for one in self._told["after"]:
             one.after(call)
 
     def raised(self, call: TorchCall, error: BaseException) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["raised"]:
             one.raised(call, error)
 
     def calls_hidden(self) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["calls_hidden"]:
             one.calls_hidden()
 
     def function_begins(self, frame: FrameType) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["function_begins"]:
             one.function_begins(frame)
 
     def call_begins(self) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["call_begins"]:
             one.call_begins()
 
     def call_ended(self, failed: bool) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["call_ended"]:
             one.call_ended(failed)
 
     def lines_left_out(self, depths: Sequence[int]) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["lines_left_out"]:
             one.lines_left_out(depths)
 
     def line_ended(self, error: Any, value: Any) -> None:
         """Call all; the first writes the step."""
-        for one in self._all:
+        for one in self._told["line_ended"]:
             one.line_ended(error, value)
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Let all write their events."""
-        for one in self._all:
+        for one in self._told["step_ends"]:
             one.step_ends(unnamed)
 
     def failed(self, error: BaseException) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._told["failed"]:
             one.failed(error)
 
     def stopped(self) -> None:
         """Let all drop what they keep, also if one of them raises."""
-        for one in self._all:
+        for one in self._told["stopped"]:
             try:
                 one.stopped()
             except Exception as error:
