@@ -272,6 +272,11 @@ def own_backwards() -> list[Any]:
     return roots
 
 
+def runs_backward(code: CodeType) -> bool:
+    """Whether a function is the one of torch's by which every backward from Python runs."""
+    return code is _ENGINE
+
+
 def is_engine_thread() -> bool:
     """Whether this thread runs a node of a backward that another thread has called."""
     frame: FrameType | None = sys._getframe()

@@ -122,7 +122,8 @@ class LineEvents:
             cell, line, place = None, self.line, self.code
         here, innermost = self.frame, None
         entry = error.__traceback__ if isinstance(error, BaseException) else None
-        while entry is not None:
+        # What runs inside a backward is part of the line that called it.
+        while entry is not None and not autograd.runs_backward(entry.tb_frame.f_code):
             if entry.tb_frame is here or self.has(entry.tb_frame.f_code):
                 innermost = entry
             entry = entry.tb_next
