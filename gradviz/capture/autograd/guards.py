@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
 from torch._guards import TracingContext
+from torch._ops import _len_torch_dispatch_stack_pre_dispatch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from gradviz.capture.autograd.tensors import waiting_once
+from gradviz.capture.autograd.tensors import wait_anew, wait_as_before
 
 _C: Final[Any] = torch._C
 _profiled: Final = threading.local()
@@ -97,15 +96,37 @@ def _resume(traced: Any, profiled: bool) -> None:
         _profiled.is_suspended = False
 
 
-@contextmanager
-def arithmetic() -> Iterator[None]:
+class _Arithmetic(_Unseen):
+    """What :func:`arithmetic` gives."""
+
+    __slots__ = ("_is_on", "_modes", "_waited")
+
+    def __enter__(self) -> None:
+        self._is_on = torch.is_grad_enabled()
+        self._modes, self._waited = None, wait_anew()
+        super().__enter__()
+        try:
+            if _C._len_torch_dispatch_stack() or _len_torch_dispatch_stack_pre_dispatch():
+                self._modes = _disable_current_modes()
+                self._modes.__enter__()
+            _C._set_grad_enabled(False)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            _C._set_grad_enabled(self._is_on)
+            wait_as_before(self._waited)
+            if self._modes is not None:
+                self._modes.__exit__(None, None, None)
+        finally:
+            super().__exit__()
+
+
+def arithmetic() -> _Arithmetic:
     """Compute on the user's tensors unseen by their modes and unrecorded by autograd.
 
     Each GPU is waited for at most once, when a tensor on it is first read.
     """
-    is_on = torch.is_grad_enabled()
-    try:
-        with unseen(), torch.no_grad(), _disable_current_modes(), waiting_once():
-            yield
-    finally:  # a Ctrl-C while no_grad() begins would leave gradients off for good
-        torch._C._set_grad_enabled(is_on)
+    return _Arithmetic()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
@@ -400,15 +399,17 @@ class _Waited(threading.local):
 _waited: Final = _Waited()
 
 
-@contextmanager
-def waiting_once() -> Iterator[None]:
-    """Let :func:`wait_until_written` wait once for each device; to be left before other code."""
+def wait_anew() -> tuple[set[torch.device], bool]:
+    """Let :func:`wait_until_written` wait once for each device, until :func:`wait_as_before` gets
+    what this gives, before other code runs."""
     outer = _waited.devices, _waited.is_reading
     _waited.devices, _waited.is_reading = set(), True
-    try:
-        yield
-    finally:
-        _waited.devices, _waited.is_reading = outer
+    return outer
+
+
+def wait_as_before(outer: tuple[set[torch.device], bool]) -> None:
+    """End what :func:`wait_anew` has begun."""
+    _waited.devices, _waited.is_reading = outer
 
 
 def wait_until_written(tensor: torch.Tensor) -> bool:
