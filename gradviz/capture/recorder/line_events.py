@@ -92,7 +92,8 @@ class LineEvents:
         self.cold: dict[int, CodeType] = {}
         """NOTE [Cold code], by ``id()``: a code object's own hash goes through its constants."""
         self._quiet: dict[int, int] = {}
-        """By ``id()``: in how many lines of code nothing has happened since something has."""
+        """By ``id()``: in how many lines of code nothing has happened since something has. The
+        tracer keeps the code."""
 
     # ------------------------------------------------------- where the code is
 

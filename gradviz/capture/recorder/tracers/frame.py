@@ -159,7 +159,8 @@ class FrameTracer(BaseTracer):
         """As :meth:`BaseTracer.warmed`."""
         for frame in frames:
             self._idle.pop(id(frame.f_code), None)
-            frame.f_trace_lines = True
+            if self._other.function is None:  # else they are told already
+                frame.f_trace_lines = True
 
     @autograd.never_compiled
     @runs_user_code
