@@ -155,13 +155,10 @@ class LineEvents:
         """Numbers of the calls whose lines are followed, the outermost first."""
         return tuple([level.number for level in self._levels])
 
-    @property
-    def spoken(self) -> frozenset[str] | None:
-        """Names that the line that runs speaks of; ``None`` if its text is not known."""
-        level = self._levels[-1] if self._levels else None
-        if level is None or level.line is None:
-            return None
-        return self.sources[level.place].words_of(level.line)
+    def spoken(self, depth: int) -> frozenset[str] | None:
+        """Names that the line of a call that runs speaks of; ``None`` if its text is not known."""
+        level = self._levels[depth]
+        return None if level.line is None else self.sources[level.place].words_of(level.line)
 
     @property
     def frame(self) -> FrameType | None:

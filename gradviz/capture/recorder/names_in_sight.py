@@ -184,40 +184,48 @@ class NamesInSight:
 
     def look_at_last(
         self,
-        number: int,
-        space: list[tuple[str, Any]],
+        spaces: dict[int, list[tuple[str, Any]]],
         words: frozenset[str] | None,
-        spoken: frozenset[str] | None,
+        spoken: dict[int, frozenset[str] | None],
     ) -> bool | None:
-        """As :meth:`look`, for the variables of the function that runs.
+        """As :meth:`look`, for the variables of the innermost functions that run.
 
         Args:
-            number: Number of that namespace, which is the last; those before it are as they were.
-            space: Its variables.
+            spaces: Their namespaces by number, up to the last; those before are as they were.
             words: Names that the code speaks of.
-            spoken: Names that the line speaks of; ``None`` if they are not known.
+            spoken: Names that the line of a function speaks of, ``None`` if they are not known;
+                the others have begun since.
 
         Returns:
             As :meth:`look`; ``None`` if all must be looked at.
         """
         self._is_exact, self._words = False, words
-        others = self._others({number: space}, spoken)
-        values = dict(space)
+        others = self._others(spaces, spoken)
+        values = {(number, name): v for number, space in spaces.items() for name, v in space}
         for place in others:
             known = self._variables.get(place)
-            if place[0] < number or (known is not None and known.is_of(values.get(place[1]))):
+            if place[0] < min(spaces):
                 return None
-        return self._look({number: space}, others)
+            if known is None:  # of what began just now: a module that others lead to, too
+                module = self._known_modules.get(id(values[place]))
+                if module is not None and not self._is_module_same(values[place]):
+                    return None
+            elif known.is_of(values.get(place)):
+                return None
+        return self._look(spaces, others)
 
     def _others(
-        self, spaces: dict[int, list[tuple[str, Any]]], spoken: frozenset[str] | None = None
+        self,
+        spaces: dict[int, list[tuple[str, Any]]],
+        spoken: dict[int, frozenset[str] | None] | None = None,
     ) -> set[Place]:
         """Variables that lead to something else than before, of those that are spoken of."""
         found = {place for key in self._registry.unnamed for place in self._named.get(key, ())}
         for number, space in spaces.items():
+            words = None if spoken is None else spoken.get(number)
             for name, value in space:
                 known = self._variables.get((number, name))
-                is_spoken = spoken is None or name in spoken
+                is_spoken = words is None or name in words
                 if known is None or not self._is_same(known, value, name, is_spoken):
                     found.add((number, name))
         return found

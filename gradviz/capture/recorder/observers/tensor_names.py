@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from types import FrameType
 from typing import Any
 
@@ -70,17 +71,18 @@ class TensorNames(Observer):
                 self._graph_reading.changed()
 
     def _look_at_last(self) -> bool | None:
-        """Look at those of the innermost call only, if that is enough: NOTE [Names from line to
+        """Look at those of the innermost calls only, if that is enough: NOTE [Names from line to
         line]."""
-        calls, known, words = self._lines.calls, self._calls, self._lines.words
-        is_known = known is not None and known[: len(calls)] == calls
-        if len(calls) < 2 or not is_known or words is not self._words:
+        calls, known, words = self._lines.calls, self._calls or (), self._lines.words
+        count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(calls, known)))
+        if len(calls) < 2 or not count or words is not self._words:
             return None
-        last = self._namespaces.mentioned_last()
-        if last is None:
+        spaces = self._namespaces.mentioned_from(count - 1)
+        if not spaces:
             return None
         self._calls = calls
-        return self._names.look_at_last(*last, words, self._lines.spoken)
+        spoken = {count - 1: self._lines.spoken(count - 1)}
+        return self._names.look_at_last(spaces, words, spoken)
 
     def stopped(self) -> None:
         """Hold no variables any more."""
