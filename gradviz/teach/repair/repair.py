@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from gradviz.model import OptionError, Recording
+from gradviz.model.arguments import checked
 from gradviz.model.verdict import Attempt, Verdict
 from gradviz.teach.repair.exercise import (
     Check,
@@ -130,6 +131,7 @@ def repair(
         )
     made = Exercise(**own, step=step)
     made.solutions += [] if solution is None else [solution]
+    checked("wrong", wrong or {}, Mapping, "sentences by program: wrong={program: '…'}")
     for program, sentence in (wrong or {}).items():
         made.wrong_fix(sentence)(program)
     return lambda program: Repair(made.goal, made, program)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from gradviz.model.arguments import LISTS, checked, flag
 from gradviz.model.errors import OptionError
 from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density, choose
 from gradviz.view.graph.layout import Direction
@@ -110,14 +111,16 @@ class DrawOptions:
             ['saved']
         """
         for option, parts in (("show", show), ("hide", hide)):
-            if not isinstance(parts, (str, list, tuple, set, frozenset)) and parts is not None:
-                raise OptionError(
-                    f"{option}={parts!r} must list parts of the picture: {option}=['saved']"
-                )
+            checked(
+                option,
+                () if parts is None else parts,
+                LISTS,
+                f"a list of parts of the picture: {option}=['saved']",
+            )
         parts = choose(show, hide or ())
         return cls(
             direction,
-            bool(engine_arrows),
+            flag("engine_arrows", engine_arrows),
             parts,
             density=density,
             asked=frozenset() if show is None else parts,

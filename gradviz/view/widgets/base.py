@@ -10,7 +10,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from gradviz.model.errors import GradvizError, UnknownNodeError
+from gradviz.model.errors import GradvizError, OptionError, UnknownNodeError
 from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
@@ -80,6 +80,15 @@ class GraphWidget(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
         self.on_msg(self._answer)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            super().__setattr__(name, value)
+        except traitlets.TraitError as error:
+            usual = self.traits()[name].default_value
+            raise OptionError(
+                f"{name}={value!r} does not fit: {error} Type .{name} = {usual!r}, for example"
+            ) from None
 
     def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
         """Answer a question of the browser: ``{"ask": what, "number": which}``."""
