@@ -280,7 +280,7 @@ class Explorer(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the picture and everything as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self._is_closed:
+        if not self.is_closed:
             data["text/html"] = self._html(images=True)
         if not self._shown or self.outcome.error:  # alone it would not say that it is old
             data.pop("image/svg+xml", None)

@@ -216,7 +216,7 @@ class Repair:
             raise OptionError("this program is repaired: there is nothing to hint at")
         if not self.attempt.is_explained:
             _asked[self._name] = _asked.get(self._name, 0) + 1
-        if self._view is not None and self._view.comm is not None:
+        if self._view is not None and not self._view.is_closed:
             self._view.show(self.attempt, *self._player())
         return Hint(self.attempt, self.recording)
 

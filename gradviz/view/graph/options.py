@@ -111,12 +111,8 @@ class DrawOptions:
             ['saved']
         """
         for option, parts in (("show", show), ("hide", hide)):
-            checked(
-                option,
-                () if parts is None else parts,
-                LISTS,
-                f"a list of parts of the picture: {option}=['saved']",
-            )
+            given = () if parts is None else parts
+            checked(option, given, LISTS, f"a list of parts: {option}=['saved']")
         parts = choose(show, hide or ())
         return cls(
             direction,

@@ -55,7 +55,8 @@ class GraphWidget(anywidget.AnyWidget):
     _css = (STATIC / "widget.css").read_text("utf-8")
     _holds: ClassVar[tuple[str, ...]] = ()
     """Attributes with what is shown, which a closed widget has no longer."""
-    _is_closed = False
+    is_closed = False
+    """Whether it was closed."""
 
     wire = traitlets.Dict().tag(
         sync=True,
@@ -145,13 +146,11 @@ class GraphWidget(anywidget.AnyWidget):
         return list(dict.fromkeys(entry["id"] for entry in (*self.wire.get("items", ()), *rows)))
 
     def open(self) -> None:
-        """Make it known to the browser, unless its ``wire`` is not made yet: then later, whole.
+        """Nothing yet: it is made known to the browser when it is about to be shown, whole.
 
         What is sent after that can get lost: anywidget drops all later messages to a model whose
-        script was not loaded within two seconds.
+        script was not loaded within two seconds. And what nobody shows is kept by nobody.
         """
-        if self.trait_has_value("wire"):
-            super().open()
 
     @property
     def model_id(self) -> str:
@@ -172,7 +171,7 @@ class GraphWidget(anywidget.AnyWidget):
         """
         inside = list(widgets_in(self))
         super().close()
-        self._is_closed = True
+        self.is_closed = True
         self.__dict__["_repr_mimebundle_"] = None  # as ipywidgets sets it of those that were shown
         for widget in inside:
             widget.close()
@@ -182,7 +181,7 @@ class GraphWidget(anywidget.AnyWidget):
 
     def check_open(self) -> None:
         """Raise ``GradvizError`` if it was closed."""
-        if self._is_closed:
+        if self.is_closed:
             raise GradvizError(
                 f"this {type(self).__name__} was closed, which freed what it showed. "
                 "Call the function that made it again, such as gradviz.show(loss)"
@@ -232,7 +231,7 @@ class GraphWidget(anywidget.AnyWidget):
         """The page in a frame, for hosts that know no widgets, such as documentation; where it is
         larger than ``PAGE_MOST`` bytes what readers without a kernel get. Notebooks take the
         bundle."""
-        if self._is_closed:
+        if self.is_closed:
             return None
         if (page := self._page()) and len(page.encode("utf-8", "replace")) <= PAGE_MOST:
             return frame_html(page, self.wire.get("title", ""), self.height)

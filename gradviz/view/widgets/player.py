@@ -259,7 +259,7 @@ class Player(GraphWidget):
 
     @property
     def _still(self) -> str:
-        if self._is_closed:
+        if self.is_closed:
             return ""
         return self._strip(self._decisive(self._chosen), "run the cell").image()
 

@@ -63,7 +63,7 @@ class QuestionWidget(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the question as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self._is_closed:
+        if not self.is_closed:
             data["text/html"] = question_html(self.question) + self._picture()
         return data, metadata
 
