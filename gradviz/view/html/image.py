@@ -43,5 +43,6 @@ def frame_html(page: str, title: str, height: int = 0) -> str:
     """
     return (
         f'<iframe title="{escape(title)}" sandbox="allow-scripts allow-downloads" '
-        f'style="width:100%;height:{height or 740}px;border:0" onload="{escape(_TELL_THEME)}" srcdoc="{escape(page)}"></iframe>'
+        f'style="width:100%;height:{height or 740}px;border:0" '
+        f'onload="{escape(_TELL_THEME)}" srcdoc="{escape(page)}"></iframe>'
     )
