@@ -6,14 +6,16 @@ import builtins
 import dis
 import sys
 from collections import ChainMap, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from itertools import pairwise
+from operator import attrgetter
 from types import (
     BuiltinFunctionType,
     CellType,
     CodeType,
     FunctionType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     NoneType,
@@ -61,12 +63,14 @@ def effect_of(*given: Any) -> Effect:
         if type(value) in _PLAIN or id(value) in values:
             continue
         values[id(value)] = value
-        is_slot = isinstance(value, MemberDescriptorType) and not _is_own(value.__objclass__)
+        is_slot = isinstance(value, MemberDescriptorType) and not _is_own(
+            value.__objclass__.__module__
+        )
         if len(values) > _MOST or is_slot or any(value is one for one in _BY_TEXT):
             return "changes"
         if isinstance(value, FunctionType):
             effects.update(_effects_of_code(value, value is given[0]))
-            if not _is_own(value):
+            if not _is_own(value.__module__):
                 names = ChainMap(value.__globals__, vars(builtins), sys.modules)
                 for step in _named_in(value.__code__):
                     if "STORE" in step.opname or "DELETE" in step.opname:
@@ -77,7 +81,9 @@ def effect_of(*given: Any) -> Effect:
                         todo.append(names[step.argval])
                     else:
                         return "changes"
-        todo += _within(value)
+        for kind, held in _HELD.items():
+            if isinstance(value, kind):
+                todo += (one for one in held(value) if type(one) not in _PLAIN)
         if not todo:
             found = [one for value in values.values() for one in _attributes(value, loaded)]
             todo = [one for one in found if id(one) not in values]
@@ -120,68 +126,49 @@ def _names(step: dis.Instruction) -> tuple[Any, ...]:
     return step.argval if isinstance(step.argval, tuple) else (step.argval,)
 
 
-def _within(value: Any) -> Iterator[Any]:
-    """What a value leads to, whatever is named."""
-    if isinstance(value, FunctionType):
-        yield from (value.__defaults__ or ())
-        yield from (value.__kwdefaults__ or {}).values()
-        yield from (cell.cell_contents for cell in value.__closure__ or () if cell != CellType())
-    elif isinstance(value, _CONTAINERS):
-        held = value.values() if isinstance(value, dict) else value
-        yield from (one for one in held if type(one) not in _PLAIN)
-    elif isinstance(value, ref):
-        yield value()
-    else:
-        for kind, names in _WRAPPERS.items():
-            if isinstance(value, kind):
-                yield from (getattr(value, name) for name in names)
-
-
-_WRAPPERS: Final[Mapping[type, tuple[str, ...]]] = {
-    partial: ("func", "args", "keywords"),
-    MethodType: ("__func__", "__self__"),
-    BuiltinFunctionType: ("__self__",),
-    staticmethod: ("__func__",),
-    classmethod: ("__func__",),
-    property: ("fget", "fset"),
-    cached_property: ("func",),
+_HELD: Final[Mapping[type, Callable[[Any], Iterable[Any]]]] = {
+    FunctionType: lambda one: (
+        *(one.__defaults__ or ()),
+        *(one.__kwdefaults__ or {}).values(),
+        *(cell.cell_contents for cell in one.__closure__ or () if cell != CellType()),
+    ),
+    BuiltinFunctionType: lambda one: (one.__self__,),
+    MethodType: attrgetter("__func__", "__self__"),
+    staticmethod: lambda one: (one.__func__,),
+    classmethod: lambda one: (one.__func__,),
+    property: attrgetter("fget", "fset"),
+    cached_property: lambda one: (one.func,),
+    partial: attrgetter("func", "args", "keywords"),
+    ref: lambda one: (one(),),
+    dict: dict.values,
+    **dict.fromkeys((list, tuple, set, frozenset, deque), iter),
 }
-"""Values that stand for functions, with where these are."""
+"""What values of a type lead to, whatever is named."""
 
 
 def _attributes(value: Any, loaded: set[str]) -> Iterator[Any]:
     """What names stand for at a value, and what Python calls there without naming it."""
     for space in _spaces(value):
-        yield from (space[name] for name in loaded & space.keys())
-    for kind in _classes(value):
-        functions = () if _is_own(kind) else vars(kind).items()
-        left_out = () if value is kind else ("__init__",)
-        yield from (
-            one
-            for name, one in functions
-            if name[:2] == "__" and name not in left_out and isinstance(one, FunctionType)
+        is_users = isinstance(space, MappingProxyType) and not _is_own(
+            space.get("__module__", "builtins")
         )
+        names = {name for name in space if name[:2] == "__"} if is_users else set()
+        names -= set() if isinstance(value, type) else {"__init__"}
+        functions = (space[name] for name in names if isinstance(space[name], FunctionType))
+        yield from (*(space[name] for name in loaded & space.keys()), *functions)
 
 
-def _spaces(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Where the attributes of a value are."""
-    kinds = _classes(value)
-    if kinds and not isinstance(value, type):
-        own = getattr(value, "__dict__", {})
-        yield own
-        if issubclass(kinds[0], torch.nn.Module):
-            yield from (own[name] for name in ("_modules", "_parameters", "_buffers"))
-    yield from map(vars, kinds)
-
-
-def _classes(value: Any) -> tuple[type, ...]:
-    """The classes whose attributes a value has, without Python's most common ones."""
+def _spaces(value: Any) -> list[Mapping[str, Any]]:
+    """Where the attributes of a value are: its own, and those of its classes."""
     if type(value) in (*_PLAIN, *_CONTAINERS):
-        return ()
-    kinds: tuple[type, ...] = (value if isinstance(value, type) else type(value)).__mro__
-    return kinds[:-1]
+        return []
+    is_class = isinstance(value, type)
+    own = {} if is_class else getattr(value, "__dict__", {})
+    parts = ("_modules", "_parameters", "_buffers") if isinstance(value, torch.nn.Module) else ()
+    kinds = (value if is_class else type(value)).__mro__[:-1]
+    return [own, *(own[name] for name in parts), *map(vars, kinds)]
 
 
-def _is_own(value: Any) -> bool:
-    """Whether a function or class belongs to Python, torch or gradviz."""
-    return str(value.__module__).partition(".")[0] in _OWN
+def _is_own(module: object) -> bool:
+    """Whether what a module has belongs to Python, torch or gradviz."""
+    return str(module).partition(".")[0] in _OWN
