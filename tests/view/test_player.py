@@ -16,7 +16,6 @@ from gradviz.model import OptionError, Recording, UnknownNodeError
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
-from gradviz.view.graph.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE, named
@@ -76,12 +75,6 @@ def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(OptionError, match="this recording has no step 99"):
         Player(product(), step=99)
-    with pytest.raises(OptionError, match=r"must list steps: stops=\[1, 'backward', -1\]"):
-        Player(product(), stops=3)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="direction='UP'"):
-        Player(product(), DrawOptions.of(direction="UP"))
-    with pytest.raises(OptionError, match="is not a part of a picture"):
-        Player(product(), DrawOptions.of(hide=["colour"]))
 
 
 def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() -> None:

@@ -64,10 +64,10 @@ $still</main>
 </details>
 <script type="application/json" id="gradviz-state">$state</script>
 <script type="application/json" id="gradviz-code">$code</script>
-<script>addEventListener("message", ({ data }) => {
+<script type="module">addEventListener("message", ({ data }) => {
   if (data?.gradvizTheme) document.documentElement.dataset.theme = data.gradvizTheme;
-});</script>
-<script type="module">$script</script>
+});
+$script</script>
 </body>
 </html>
 """)
