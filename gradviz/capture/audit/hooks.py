@@ -29,13 +29,13 @@ Effect: TypeAlias = Literal["", "gives", "own", "changes"]
 """``""``: none; ``"gives"``: it may give gradients, as another backward does; ``"own"``: it sets
 the ``.grad`` of the tensor that it gets, and no other; ``"changes"``: it may give and clear any."""
 
-_PLAIN: Final = (
+PLAIN: Final = (
     *(bool, int, float, complex, str, bytes, NoneType, torch.Tensor, torch.nn.Parameter),
     *(torch.Size, torch.dtype, torch.device),
 )
 """Types of values that lead to no others."""
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, deque)
-_NAMES: Final = {name for one in (*_PLAIN, *_CONTAINERS) for name in dir(one)}
+_NAMES: Final = {name for one in (*PLAIN, *_CONTAINERS) for name in dir(one)}
 """Names that values of those types have, as results of calls are."""
 _BY_TEXT: Final = (setattr, delattr, getattr, exec, eval)
 """Functions that do what a text says."""
@@ -60,7 +60,7 @@ def effect_of(*given: Any) -> Effect:
     todo = [torch.Tensor, *given]
     while todo:
         value = todo.pop()
-        if type(value) in _PLAIN or id(value) in values:
+        if type(value) in PLAIN or id(value) in values:
             continue
         values[id(value)] = value
         is_slot = isinstance(value, MemberDescriptorType) and not _is_own(
@@ -83,7 +83,7 @@ def effect_of(*given: Any) -> Effect:
                         return "changes"
         for kind, held in _HELD.items():
             if isinstance(value, kind):
-                todo += (one for one in held(value) if type(one) not in _PLAIN)
+                todo += (one for one in held(value) if type(one) not in PLAIN)
         if not todo:
             found = [one for value in values.values() for one in _attributes(value, loaded)]
             todo = [one for one in found if id(one) not in values]
@@ -160,7 +160,7 @@ def _attributes(value: Any, loaded: set[str]) -> Iterator[Any]:
 
 def _spaces(value: Any) -> list[Mapping[str, Any]]:
     """Where the attributes of a value are: its own, and those of its classes."""
-    if type(value) in (*_PLAIN, *_CONTAINERS):
+    if type(value) in (*PLAIN, *_CONTAINERS):
         return []
     is_class = isinstance(value, type)
     own = {} if is_class else getattr(value, "__dict__", {})

@@ -11,7 +11,7 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.audit.arguments import given_losses, given_modules, given_parameters
-from gradviz.capture.audit.hooks import Effect, effect_of
+from gradviz.capture.audit.hooks import PLAIN, Effect, effect_of
 from gradviz.capture.audit.neighbours import Neighbours, look_around
 from gradviz.capture.audit.optimizer import (
     checked,
@@ -256,10 +256,11 @@ def _carrier(named: naming.Named, mask: int, tensors: Tensors) -> OtherPath:
 
 def _effects(nodes: Sequence[Any], known: Sequence[Known]) -> Iterator[tuple[str, Effect]]:
     """The user's code that runs in a backward, with what it may do to the ``.grad`` of tensors."""
-    done: dict[int, Any] = {}
+    done: dict[tuple[int, ...], Any] = {}
     for name, function, *given in _user_code(nodes, known):
-        if id(function) not in done:
-            done[id(function)] = function
+        held = [one for ctx in given for one in vars(ctx).values() if type(one) not in PLAIN]
+        if (key := (id(function), *map(id, held))) not in done:
+            done[key] = function, held
             effect = effect_of(function, *given)
             if effect:
                 yield name, effect

@@ -67,8 +67,9 @@ class Exercise:
         self.given = _listed(given)
         self.hints = _hints(hints)
         self.check = check
-        listed = checked("judged", judged, (list, tuple), "names of values: judged=['w.grad']")
-        self.judged = tuple(listed)
+        self.judged = tuple(
+            checked("judged", judged, (list, tuple), "names of values: judged=['w.grad']")
+        )
         checked("step", step, (int, str, NoneType), "a step: step='backward'")
         checked(
             "player_hide",

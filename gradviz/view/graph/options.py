@@ -58,8 +58,7 @@ class DrawOptions:
             raise OptionError(
                 f"density={self.density!r} must be 'auto', 'compact', 'normal' or 'full'"
             )
-        if not isinstance(self.focus, str):
-            raise OptionError(f"focus={self.focus!r} must be the id of a node: focus='n400'")
+        checked("focus", self.focus, str, "the id of a node: focus='n400'")
         choose(self.parts, self.asked | self.hidden)
 
     def density_of(self, cards: int) -> Density:

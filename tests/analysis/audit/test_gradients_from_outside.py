@@ -17,6 +17,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 import gradviz
 from gradviz.model.audit import Audit
 from tests.each import each
+from tests.programs import apply
 
 X = torch.ones(3, 4)
 
@@ -144,7 +145,7 @@ PLACES: dict[str, Callable[[Any, Callable[..., Any]], Any]] = {
     "module": lambda h, run: hooked_module(h, "register_full_backward_hook", run),
     "before a module": lambda h, run: hooked_module(h, "register_full_backward_pre_hook", run),
     "saved": through_unpack,
-    "Function": Runs.apply,
+    "Function": lambda h, run: apply(Runs, apply(Runs, h, run), id),
 }
 
 
