@@ -7,7 +7,7 @@ import dis
 import sys
 from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from operator import attrgetter
 from types import (
@@ -37,6 +37,13 @@ PLAIN: Final = (
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, deque)
 _NAMES: Final = {name for one in (*PLAIN, *_CONTAINERS) for name in dir(one)}
 """Names that values of those types have, as results of calls are."""
+_BY_NAME: Final[dict[str, Effect]] = {
+    **dict.fromkeys(("backward", "run_backward"), "gives"),
+    **dict.fromkeys(("requires_grad_", "__setattr__", "__delattr__", "__set__"), "changes"),
+}
+"""What is called by a name that says it, whatever it belongs to."""
+_STORED: Final = ("grad", "requires_grad")
+"""Attributes by which a tensor has a gradient, or gets none."""
 _BY_TEXT: Final = (setattr, delattr, getattr, exec, eval)
 """Functions that do what a text says."""
 _OWN: Final = sys.stdlib_module_names | {"torch", "gradviz"}
@@ -48,8 +55,8 @@ _MOST: Final = 500
 def effect_of(*given: Any) -> Effect:
     """What a function may do to the ``.grad`` of tensors. Its code is read, and not run.
 
-    Followed is what the code names, and what that names: only a store to ``.grad`` and a backward
-    change one. A name that stands for nothing that was found may do anything.
+    Followed is what the code names, and what that names: only a store to an attribute and a
+    backward change one. A name that stands for nothing that was found may do anything.
 
     Args:
         given: The function, and what it is called with beside tensors.
@@ -96,12 +103,11 @@ def effect_of(*given: Any) -> Effect:
 def _effects_of_code(function: FunctionType, is_hook: bool) -> Iterator[Effect]:
     """What a function does itself."""
     for code in _codes(function.__code__):
-        if "backward" in code.co_names:
-            yield "gives"
+        yield from (effect for name, effect in _BY_NAME.items() if name in code.co_names)
         steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
         written = {name for step in steps if "STORE_FAST" in step.opname for name in _names(step)}
         for before, step in pairwise(steps):
-            if step.opname in ("STORE_ATTR", "DELETE_ATTR") and step.argval == "grad":
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR") and step.argval in _STORED:
                 given = code.co_varnames[:1] if is_hook and code is function.__code__ else ()
                 is_given = given == _names(before)[-1:] and written.isdisjoint(given)
                 yield "own" if is_given and code.co_argcount else "changes"
@@ -138,6 +144,7 @@ _HELD: Final[Mapping[type, Callable[[Any], Iterable[Any]]]] = {
     classmethod: lambda one: (one.__func__,),
     property: attrgetter("fget", "fset"),
     cached_property: lambda one: (one.func,),
+    type(cache(id)): lambda one: (one.__wrapped__,),
     partial: attrgetter("func", "args", "keywords"),
     ref: lambda one: (one(),),
     dict: dict.values,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -106,6 +106,10 @@ def hooks(w: Tensor) -> dict[str, Callable[..., Any]]:
     def by_default(*grads: Any, then: Any = given) -> None:
         then(w, *grads)
 
+    @cache
+    def cached() -> None:
+        w.__setattr__("grad", w.detach())
+
     cut, watch, kept = w * 2, Watch(w), dict[str, Any]()
     return {
         "SETATTR": lambda *_: setattr(w, "grad", w.detach()),
@@ -114,6 +118,7 @@ def hooks(w: Tensor) -> dict[str, Callable[..., Any]]:
         "DEFAULT": by_default,
         "PARTIAL": partial(given, w),
         "METHOD": watch.give,
+        "CACHED": lambda *_: cached(),
         "keeps": lambda *grads: kept.update(h=grads),
         "reads": lambda *_: print(w.grad),
         "computes": lambda *_: nn.functional.relu(torch.ones(2)).clamp(-1, 1) * 2,
@@ -171,12 +176,13 @@ def test_a_hook_after_a_leaf_may_clear_the_grad_of_another_only_if_its_code_does
         leaf.grad = None
 
     optimizer, said = torch.optim.SGD([w]), []
-    for hook in (lambda p: print(p.grad), clear, lambda _: optimizer.zero_grad(), Watch(w).give):
+    others = (lambda _: optimizer.zero_grad(), lambda _: w.requires_grad_(False), Watch(w).give)
+    for hook in (lambda p: print(p.grad), clear, *others):
         handle = v.register_post_accumulate_grad_hook(hook)
         report = gradviz.audit(loss, {"w": w, "v": v})
         said.append((report["w"].gets_gradient, report["v"].gets_gradient))
         handle.remove()
-    assert said == [(True, True), (True, None), (None, None), (None, None)]
+    assert said == [(True, True), (True, None), *[(None, None)] * 3]
 
 
 def test_what_a_recording_shows_of_a_cut_is_said_beside_the_hook() -> None:
