@@ -153,6 +153,7 @@ class Player(GraphWidget):
 
         Examples:
             >>> import tempfile, torch, gradviz
+            >>> from pathlib import Path
             >>> a = torch.tensor(2.0, requires_grad=True)
             >>> with gradviz.record() as recording:
             ...     (a * a).backward()
