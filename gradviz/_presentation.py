@@ -58,7 +58,13 @@ class FullPresentation(Presentation):
     def bundle(self, thing: object) -> Any:
         if isinstance(thing, (Explanation, Explanations)):
             return bundle(thing)
-        return self._widget(thing).as_mimebundle()
+        from comm import DummyComm
+
+        widget = self._widget(thing)
+        found = widget.as_mimebundle()
+        if isinstance(widget.comm, DummyComm):  # no browser, as in a terminal
+            widget.close()
+        return found
 
     def html(self, thing: object) -> str | None:
         if isinstance(thing, (Explanation, Explanations)):

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gradviz.capture import naming
 from gradviz.capture.drawn_outputs import drawn_outputs
+from gradviz.model.arguments import checked, flag
 from gradviz.model.errors import NamesError
 from gradviz.model.formatting import a_kind
 from gradviz.model.progress import working
@@ -58,6 +59,9 @@ def make_dot(
             f"params is {a_kind(params)}, not names of tensors: "
             "gradviz.make_dot(loss, params=dict(model.named_parameters()))"
         ) from None
+    flag("show_attrs", show_attrs)
+    flag("show_saved", show_saved)
+    checked("max_attr_chars", max_attr_chars, int, "a number of characters: max_attr_chars=50")
     with working("make_dot"):
         graph, outputs = drawn_outputs(var, names, naming.caller())
         return torchviz_dot(graph, outputs, show_attrs, show_saved, max_attr_chars)

@@ -85,6 +85,12 @@ def _leave_to_python(
             value.__traceback__ = sys.last_traceback = traceback
         try:
             hook(kind, value, value.__traceback__)
+        except Exception as broken:  # as Python says it, which would be after the explanation
+            sys.stderr.write("Error in sys.excepthook:\n")
+            broken.__traceback__ = _without_own(broken.__traceback__)
+            sys.__excepthook__(type(broken), broken, broken.__traceback__)
+            sys.stderr.write("\nOriginal exception was:\n")
+            sys.__excepthook__(kind, value, value.__traceback__)
         finally:
             if isinstance(value, Exception):
                 with _Unterminated():

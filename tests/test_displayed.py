@@ -12,9 +12,11 @@ import pytest
 import torch
 from IPython.core.formatters import DisplayFormatter
 from ipywidgets import VBox
+from ipywidgets import widgets as ipywidgets
 
 import gradviz
 from gradviz.view.widgets import base
+from tests.each import each
 
 FRAME = re.compile(r'^<iframe .*? srcdoc="([^"]*)"></iframe>$', re.S)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -74,6 +76,16 @@ def test_what_is_displayed_is_what_show_returns(name: str) -> None:
     thing = SHOWN[name]()
     shown = formatted(gradviz.show(thing))
     assert {**formatted(thing), WIDGET: None} == {**shown, WIDGET: None}
+
+
+@each("name", SHOWN)
+def test_a_page_leaves_no_widget_behind_and_a_terminal_none_of_a_graph(name: str) -> None:
+    thing, kept = SHOWN[name](), dict(ipywidgets.widget._instances)
+    assert thing._repr_html_()
+    assert ipywidgets.widget._instances == kept
+    if name in ("a recording", "a graph"):
+        formatted(thing)
+        assert ipywidgets.widget._instances == kept
 
 
 def test_an_explanation_is_its_card() -> None:

@@ -19,7 +19,8 @@ from gradviz.capture.statistics import (
     statistics_of_few,
     unless_out_of_memory,
 )
-from gradviz.model import OptionError, ValueSummary
+from gradviz.model import ValueSummary
+from gradviz.model.arguments import checked
 from gradviz.model.records import Number
 
 MOST_VALUES: Final = 8
@@ -47,8 +48,7 @@ class Budget:
     __slots__ = ("_left", "is_none")
 
     def __init__(self, values: bool | None) -> None:
-        if values is not None and type(values) is not bool:
-            raise OptionError(f"values={values!r} must be True, False or None: values=False")
+        checked("values", values is not None and values, bool, "True, False or None: values=False")
         self.is_none = values is False
         """Whether nothing is read, because that was asked for."""
         self._left = float("inf") if values else BUDGET

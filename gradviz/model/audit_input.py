@@ -66,7 +66,7 @@ class ParameterFacts:
     grad: Gradient | None = None
     """Its ``.grad``."""
     takers: tuple[str, ...] = ()
-    """Names of post-accumulate hooks, which may take ``.grad`` away again."""
+    """Names of its hooks that set its ``.grad`` after backward has."""
     group: int | None = None
     """Number of its group in the optimizer."""
     is_moving: bool | None = None
@@ -181,8 +181,10 @@ class AuditInput:
     is_module: bool = False
     """Whether the parameters are all those of modules."""
     givers: tuple[str, ...] = ()
-    """What in the graph may give a gradient to tensors that it does not lead to: custom Functions
-    whose backward starts another, as reentrant checkpoints do, and hooks."""
+    """What runs in a backward and may give a gradient to tensors that the graph does not lead to:
+    backwards of custom Functions, as those of reentrant checkpoints, and hooks."""
+    takers: tuple[str, ...] = ()
+    """Those of them that may clear a ``.grad`` too."""
     given: tuple[tuple[str, tuple[bool, ...]], ...] = ()
     """Nodes that are compiled functions, each with whether its backward gives a gradient to each
     entry of its ``next_functions``."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
+from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan, NodesRan, Note
 from gradviz.model.explanation import Explanation
 from gradviz.model.fold_runs import FoldRun
@@ -458,7 +460,19 @@ class Recording(Displayed):
         """The graph as of the step with this :attr:`Step.index`; the last graphs that were used
         are kept."""
         graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
-        return graphs(range(len(self.records))[index])
+        return graphs(self._checked(index))
+
+    def _checked(self, index: int) -> int:
+        """An index of a step, from the end if negative."""
+        places = range(len(self.records))
+        try:
+            return places[operator.index(index)]
+        except (IndexError, TypeError):
+            raise UnknownNodeError(
+                f"index={index!r}: the steps of this recording have the indices 0 to "
+                f"{len(places) - 1}; the step with a number, or of a line, has one: "
+                "recording['line:5'].index"
+            ) from None
 
     def _graph_at(self, index: int) -> Graph:
         history = self.history
@@ -493,7 +507,7 @@ class Recording(Displayed):
 
     def caption(self, index: int) -> str:
         """A sentence that says what happened at the step with this :attr:`Step.index`, and why."""
-        return in_use().caption(self, index)
+        return in_use().caption(self, self._checked(index))
 
     def __len__(self) -> int:
         """How many steps there are: the number of the last one."""

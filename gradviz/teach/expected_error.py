@@ -9,6 +9,7 @@ from typing import Any, Final
 from gradviz.capture.post_mortem import post_mortem_of
 from gradviz.capture.recorder import BUDGET, Recorder, RecordingBlock
 from gradviz.model import Explanation, GradvizError, NothingRaisedError, Recording, RecordingError
+from gradviz.model.arguments import flag
 
 _EXPLAINED: Final = (RuntimeError, TypeError, ValueError, AttributeError)
 """Classes of the errors that autograd raises, and Python where a ``.grad`` is ``None``."""
@@ -111,4 +112,4 @@ def expect_error(
         >>> error.kind, error.raised
         ('saved tensor written', 'RuntimeError')
     """
-    return ExpectedError(bool(record), into, only, budget)
+    return ExpectedError(flag("record", record), into, only, budget)

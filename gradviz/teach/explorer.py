@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import traitlets
 
 from gradviz.model import Graph, OptionError
+from gradviz.model.arguments import flag
 from gradviz.model.without_values import graph_without_values
 from gradviz.teach import messages
 from gradviz.teach.function_run import Outcome, random_state, run
@@ -21,7 +21,7 @@ from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import ending_of, write_file
 from gradviz.view.html.image import image_html
 from gradviz.view.text import clean, shorten
 from gradviz.view.widgets.base import GraphWidget
@@ -173,15 +173,15 @@ class Explorer(GraphWidget):
         """
         self.check_open()
         refuse_animation(path, animated, stops, seconds)
-        if Path(path).suffix.lower() != ".html":
+        if flag("values", values) and ending_of(path) == ".html":
+            write_file(path, self._page())
+        elif ending_of(path) != ".html":
             save(self._graph if values else graph_without_values(self._graph), path)
-            return
-        if not values:
+        else:
             raise OptionError(
                 "values=False leaves out all numbers, but the page of explore() has those of its "
                 "inputs: save it as .svg, .png, .dot, .mmd or .json"
             )
-        write_file(path, self._page())
 
     def _page(self) -> str:
         traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
@@ -280,7 +280,7 @@ class Explorer(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the picture and everything as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self._is_closed:
+        if not self.is_closed:
             data["text/html"] = self._html(images=True)
         if not self._shown or self.outcome.error:  # alone it would not say that it is old
             data.pop("image/svg+xml", None)

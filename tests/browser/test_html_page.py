@@ -48,6 +48,10 @@ def test_it_is_alive_in_the_frame_of_another_page(page: Page) -> None:
         (a * a).backward()
     page.set_content(f"<h1>A page of documentation</h1>{recording._repr_html_()}")
     frame = page.frame_locator("iframe")
+    for ground, theme in (("#222", "dark"), ("#eee", "light")):
+        page.evaluate("ground => document.body.style.background = ground", ground)
+        expect(frame.locator("html")).to_have_attribute("data-theme", theme)
+        expect(frame.locator(".gradviz-root")).to_have_attribute("data-theme", theme)
     expect(frame.locator(".gradviz-root[data-ready=true]")).to_be_visible()
     slider = frame.get_by_role("slider", name="Step")
     before = int(slider.input_value())

@@ -18,6 +18,7 @@ from gradviz import Recording
 from gradviz_run import ranks
 from gradviz_run.arguments import HELP
 from gradviz_run.watched import watch
+from tests.each import each
 from tests.run.test_as_python import environment, ran
 
 TERMINATED = """
@@ -169,8 +170,9 @@ def test_an_exit_is_explained_only_if_it_says_that_the_script_has_failed(
         assert ("gradviz" in capsys.readouterr().err) == (code == 1)
 
 
-def test_the_explanation_follows_the_traceback(tmp_path: Path) -> None:
-    status, printed, said = run(tmp_path, AT_ONCE)
+@each("before", ["", "import sys\nsys.excepthook = lambda *_: 1 / 0"])
+def test_the_explanation_follows_the_traceback(tmp_path: Path, before: str) -> None:
+    status, printed, said = run(tmp_path, before + AT_ONCE)
     assert (status, printed) == (1, "")
     traceback, mark, text = said.partition("\n\ngradviz:\n")
     assert mark

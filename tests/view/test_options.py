@@ -26,8 +26,8 @@ def test_what_a_person_cannot_ask_for_is_refused(subtests: pytest.Subtests) -> N
             "show='colour' is not a part of a picture; the parts are: saved, val",
         ),
         ({"hide": "colour"}, "hide='colour' is not a part of a picture"),
-        ({"show": 3}, r"show=3 must list parts of the picture: show=\['saved'\]"),
-        ({"hide": {"saved": 1}}, r"hide={'saved': 1} must list parts"),
+        ({"show": 3}, r"show=3 must be a list of parts: show=\['saved'\]"),
+        ({"hide": {"saved": 1}}, r"hide={'saved': 1} must be a list of parts"),
     ]
     for given, message in refused:
         with subtests.test(given=given, message=message), pytest.raises(OptionError, match=message):

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-import traitlets
 from PIL import Image
 
 import gradviz
@@ -17,7 +16,6 @@ from gradviz.model import OptionError, Recording, UnknownNodeError
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
-from gradviz.view.graph.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE, named
@@ -70,19 +68,13 @@ def test_a_step_that_does_not_exist_is_refused_and_nothing_changes(step: int | s
 
 @pytest.mark.parametrize(("trait", "value"), [("step", 1.5), ("detail", 2), ("speed", 0)])
 def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
-    with pytest.raises(traitlets.TraitError):
+    with pytest.raises(OptionError):
         setattr(Player(product()), trait, value)
 
 
 def test_options_are_checked() -> None:
     with pytest.raises(OptionError, match="this recording has no step 99"):
         Player(product(), step=99)
-    with pytest.raises(OptionError, match=r"must list steps: stops=\[1, 'backward', -1\]"):
-        Player(product(), stops=3)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="direction='UP'"):
-        Player(product(), DrawOptions.of(direction="UP"))
-    with pytest.raises(OptionError, match="is not a part of a picture"):
-        Player(product(), DrawOptions.of(hide=["colour"]))
 
 
 def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() -> None:

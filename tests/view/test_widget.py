@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import traitlets
 
 import gradviz
 from gradviz.model import UnknownNodeError
@@ -102,7 +101,7 @@ def test_a_new_graph_keeps_the_selection_only_if_it_has_it() -> None:
 
 @pytest.mark.parametrize(("trait", "value"), [("theme", "pink"), ("height", -1), ("wire", [])])
 def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
-    with pytest.raises(traitlets.TraitError):
+    with pytest.raises(gradviz.OptionError):
         GraphWidget(**{trait: value})
 
 

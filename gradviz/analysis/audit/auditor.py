@@ -164,7 +164,7 @@ class _Auditor:
 
     def _arrives(self, place: int, row: ParameterAudit, arrival: Arrival) -> ParameterAudit:
         """The row of a parameter that the graph reaches."""
-        takers = self._facts.parameters[place].takers
+        takers = (*self._facts.parameters[place].takers, *self._facts.takers)
         history = self._histories[place]
         if history.received:
             return replace(row, gets_gradient=True)
@@ -178,7 +178,7 @@ class _Auditor:
                 return replace(row, gets_gradient=False, reason="not given", why=why)
             why = f"the graph reaches it only through {name}, which may return no gradient"
         elif takers:
-            why = f"the hook {takers[0]} gets its gradient, and may clear it"
+            why = f"{takers[0]} may clear its .grad"
         elif self.refusal:
             why = self.refusal
         elif row.grad is None and history.missing and "freed" in self.state:

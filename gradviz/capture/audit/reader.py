@@ -11,7 +11,7 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.audit.arguments import given_losses, given_modules, given_parameters
-from gradviz.capture.audit.hooks import may_give_gradients
+from gradviz.capture.audit.hooks import PLAIN, Effect, effect_of
 from gradviz.capture.audit.neighbours import Neighbours, look_around
 from gradviz.capture.audit.optimizer import (
     checked,
@@ -122,7 +122,7 @@ class _AuditReader:
             functions = [
                 at for at, node in enumerate(nodes) if autograd.plan_of(type(node)).is_function
             ]
-            givers = tuple(_givers(nodes, functions, tensors.shown))
+            effects = list(_effects(nodes, tensors.shown))
             given = tuple(_given(nodes))
         finally:
             make_safe_to_free(nodes, entries)
@@ -146,7 +146,8 @@ class _AuditReader:
             tuple(_carrier(*found, tensors) for found in around.carriers),
             around.has_looked,
             bool(self._modules),
-            givers,
+            tuple(name for name, effect in effects if effect in ("gives", "changes")),
+            tuple(name for name, effect in effects if effect == "changes"),
             given,
         )
 
@@ -201,7 +202,11 @@ class _AuditReader:
             if known.grad is not None:
                 is_unread = self._values is False or (summary is not None and summary.is_unread)
                 grad = gradient_of(known.grad, known.grad_statistics, is_unread)
-            takers = [hook.name for hook in known.hooks if hook.kind == "post_accumulate_grad"]
+            takers = [
+                f"the hook {autograd.describe_hook(hook)}"
+                for kind, hook in autograd.tensor_hooks(tensor)
+                if kind == "post_accumulate_grad" and effect_of(hook) == "own"
+            ]
             yield ParameterFacts(
                 self._paths_of(key),
                 names,
@@ -249,16 +254,36 @@ def _carrier(named: naming.Named, mask: int, tensors: Tensors) -> OtherPath:
     return OtherPath(name, None if number is None else f"s{number}", _places(mask))
 
 
-def _givers(
-    nodes: Sequence[Any], functions: Sequence[int], known: Sequence[Known]
-) -> Iterator[str]:
-    for at in functions:
-        if autograd.starts_backward(nodes[at]):
-            yield f"{autograd.name_of(nodes[at])} (n{at})"
+def _effects(nodes: Sequence[Any], known: Sequence[Known]) -> Iterator[tuple[str, Effect]]:
+    """The user's code that runs in a backward, with what it may do to the ``.grad`` of tensors."""
+    done: dict[tuple[int, ...], Any] = {}
+    for name, function, *given in _user_code(nodes, known):
+        held = [one for ctx in given for one in vars(ctx).values() if type(one) not in PLAIN]
+        if (key := (id(function), *map(id, held))) not in done:
+            done[key] = function, held
+            effect = effect_of(function, *given)
+            if effect:
+                yield name, effect
+
+
+def _user_code(nodes: Sequence[Any], known: Sequence[Known]) -> Iterator[tuple[Any, ...]]:
+    """Names of what runs, functions, and what these are called with beside tensors."""
+    hooks: list[Any] = []
+    for at, node in enumerate(nodes):
+        plan = autograd.plan_of(type(node))
+        if plan.is_function:
+            name = f"{autograd.name_of(node)} (n{at})"
+            yield name, autograd.backward_of(node), node
+        hooks += autograd.node_hooks(node)
+        hooks += autograd.unpack_hooks(node, plan)
+        leaf = autograd.variable_of(node) if plan.is_accumulator else None
+        hooks += [] if leaf is None else [hook for _, hook in autograd.tensor_hooks(leaf)]
     for one in known:
-        for _, hook in autograd.tensor_hooks(one.tensor) if one.node is not None else ():
-            if may_give_gradients(hook):
-                yield f"the hook {autograd.describe_hook(hook)}"
+        if one.node is not None:
+            hooks += [hook for _, hook in autograd.tensor_hooks(one.tensor)]
+    for hook in hooks:
+        for one in autograd.module_hooks_in(hook) or [hook]:
+            yield f"the hook {autograd.describe_hook(one)}", one
 
 
 def _given(nodes: Sequence[Any]) -> Iterator[tuple[str, tuple[bool, ...]]]:

@@ -48,12 +48,14 @@ from gradviz.capture.autograd.engine_threads import engine_threads, start_engine
 from gradviz.capture.autograd.function_modes import mode_on, put_mode_on, take_mode_off
 from gradviz.capture.autograd.grads import grad_of, grads_of
 from gradviz.capture.autograd.guards import arithmetic, is_exporting, is_traced, unseen
+from gradviz.capture.autograd.node_hooks import node_hooks
 from gradviz.capture.autograd.nodes import (
     Plan,
     Slot,
     accumulator_of,
     anomaly_mode_is_on,
     arguments_that_need,
+    backward_of,
     code_of_backward,
     device_of_node,
     forward_traceback,
@@ -65,7 +67,6 @@ from gradviz.capture.autograd.nodes import (
     output_shapes,
     plan_of,
     sequence_nr,
-    starts_backward,
     variable_of,
 )
 from gradviz.capture.autograd.operators import uncounted_writes
@@ -82,7 +83,13 @@ from gradviz.capture.autograd.refs import (
     untag_lost,
 )
 from gradviz.capture.autograd.replicas import reduced_names, replica_in
-from gradviz.capture.autograd.saved import are_freed, describe_hook, saved_of, untouched
+from gradviz.capture.autograd.saved import (
+    are_freed,
+    describe_hook,
+    saved_of,
+    unpack_hooks,
+    untouched,
+)
 from gradviz.capture.autograd.tensors import (
     TensorFacts,
     base_of,
@@ -131,6 +138,7 @@ __all__ = [
     "as_text",
     "attributes_of",
     "backward_is_running",
+    "backward_of",
     "backwards_observed",
     "backwards_wait",
     "base_of",
@@ -185,6 +193,7 @@ __all__ = [
     "module_hooks_in",
     "name_of",
     "never_compiled",
+    "node_hooks",
     "numbers_in",
     "other_backwards",
     "other_frames",
@@ -204,13 +213,13 @@ __all__ = [
     "sequence_number",
     "shape_of",
     "start_engine_threads",
-    "starts_backward",
     "storage_of",
     "tag",
     "tag_of",
     "take_mode_off",
     "tensor_hooks",
     "uncounted_writes",
+    "unpack_hooks",
     "unseen",
     "untag",
     "untag_lost",

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar
 
@@ -78,7 +78,8 @@ def module_hooks_in(function: Any) -> list[Any]:
         except ValueError:
             continue
         if type(value).__name__ == "BackwardHook":
-            found += [hook for hook in getattr(value, "user_hooks", ()) if callable(hook)]
+            hooks = (*getattr(value, "user_hooks", ()), *getattr(value, "user_pre_hooks", ()))
+            found += [partial(hook, value.module) for hook in hooks if callable(hook)]
     return found
 
 

@@ -16,17 +16,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from ctypes import c_size_t
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import torch
 
 from gradviz.capture.autograd.guards import unseen
 from gradviz.capture.autograd.own_thread import in_own_thread
 
-_WORD: Final = 8
+WORD: Final = 8
 _VALUE: Final = object.__basicsize__
 """Where an object of pybind11 has the pointer to what it stands for."""
-_at = c_size_t.from_address
 _SavedTensor: Final = torch._C._autograd.SavedTensor
 
 
@@ -42,7 +41,7 @@ def has_hooks(raw: Any) -> bool:
     layout = _layout()
     if layout is None or type(raw) is not _SavedTensor:
         return raw.unpack_hook is not None
-    return _at(_at(id(raw) + _VALUE).value + layout.hooks).value != 0
+    return word_at(word_at(id(raw) + _VALUE) + layout.hooks) != 0
 
 
 def pack_has_failed(raw: Any) -> bool:
@@ -53,38 +52,54 @@ def pack_has_failed(raw: Any) -> bool:
     layout = _layout()
     if layout is None or type(raw) is not _SavedTensor:
         return False
-    hooks = _at(_at(id(raw) + _VALUE).value + layout.hooks).value
-    return _at(hooks + layout.packed).value == 0
+    hooks = word_at(word_at(id(raw) + _VALUE) + layout.hooks)
+    return word_at(hooks + layout.packed) == 0
 
 
 @cache
 def _layout() -> _Layout | None:
-    """Found in a thread of its own, so that it takes no sequence number and no mode sees it."""
+    return compared_in_memory(_compared)
+
+
+Words = Callable[[int, int], "list[int]"]
+"""Words in memory, from an address: none where there is no memory."""
+Found = TypeVar("Found")
+
+
+def compared_in_memory(compare: Callable[[Words], Found | None]) -> Found | None:
+    """What a comparison of objects of our own finds; ``None`` where memory cannot be read.
+
+    It runs in a thread of its own, so that it takes no sequence number and no mode sees it.
+    """
+
+    def found() -> Found | None:
+        memory = os.open("/proc/self/mem", os.O_RDONLY)
+        try:
+            with unseen():
+                return compare(lambda address, count: _words(memory, address, count))
+        finally:
+            os.close(memory)
+
     try:
-        return in_own_thread(_found)
+        return in_own_thread(found)
     except Exception:
         return None
 
 
-def _found() -> _Layout | None:
-    memory = os.open("/proc/self/mem", os.O_RDONLY)
-    try:
-        with unseen():
-            return _compared(lambda address, count: _words(memory, address, count))
-    finally:
-        os.close(memory)
+def word_at(address: int) -> int:
+    """A word in memory that is there for sure."""
+    return c_size_t.from_address(address).value
 
 
 def _words(memory: int, address: int, count: int) -> list[int]:
-    """Words in memory; none where there is no memory."""
     try:
-        found = os.pread(memory, count * _WORD, address)
+        found = os.pread(memory, count * WORD, address)
     except (OSError, OverflowError):
         return []
-    return list(memoryview(found[: len(found) // _WORD * _WORD]).cast("Q"))
+    return list(memoryview(found[: len(found) // WORD * WORD]).cast("Q"))
 
 
-def _compared(words: Callable[[int, int], list[int]]) -> _Layout | None:
+def _compared(words: Words) -> _Layout | None:
     packed = object()
 
     def pack(_: torch.Tensor) -> object:
@@ -111,5 +126,5 @@ def _compared(words: Callable[[int, int], list[int]]) -> _Layout | None:
         if id(packed) in good_hooks and id(unpack) in good_hooks and id(failing) in bad_hooks:
             at = good_hooks.index(id(packed))
             if bad_hooks[at] == 0:
-                layouts.append(_Layout(place * _WORD, at * _WORD))
+                layouts.append(_Layout(place * WORD, at * WORD))
     return layouts[0] if len(layouts) == 1 else None

@@ -107,15 +107,6 @@ def name_of(node: Any) -> str:
     return head.rpartition("::")[2] + angle + rest
 
 
-def starts_backward(node: Any) -> bool:
-    """Whether the backward of a custom Function may start another, as reentrant checkpoints do.
-
-    Its code is read, and not run; one that has no Python code may do anything.
-    """
-    code = _backward_of(node)
-    return code is None or "backward" in code.co_names
-
-
 def given_when_compiled(node: Any) -> tuple[bool, ...] | None:
     """To which entries of ``next_functions`` the backward of a compiled function gives a gradient,
     which its traced code shows until it is compiled itself; ``None`` if that is not known (F1.17).
@@ -133,7 +124,7 @@ def given_when_compiled(node: Any) -> tuple[bool, ...] | None:
 
 def code_of_backward(node: Any) -> CodeType | None:
     """The backward of a custom Function that is not torch's own (F1.16); else ``None``."""
-    code = _backward_of(node)
+    code = _code_of_backward(node)
     is_own = code is None or code.co_filename.startswith(_TORCH)
     return None if is_own or code is _nothing.__code__ else code
 
@@ -150,9 +141,13 @@ def arguments_that_need(node: Any) -> tuple[bool, ...]:
     return tuple(map(bool, node.needs_input_grad)) if is_custom else ()
 
 
-def _backward_of(node: Any) -> CodeType | None:
-    function = getattr(type(node), "_forward_cls", None)
-    return getattr(inspect.unwrap(getattr(function, "backward", _nothing)), "__code__", None)
+def _code_of_backward(node: Any) -> CodeType | None:
+    return getattr(inspect.unwrap(backward_of(node)), "__code__", None)
+
+
+def backward_of(node: Any) -> Any:
+    """The function that a custom Function's backward is."""
+    return getattr(getattr(type(node), "_forward_cls", None), "backward", _nothing)
 
 
 def _nothing() -> None:

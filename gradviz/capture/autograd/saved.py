@@ -93,6 +93,12 @@ def saved_of(node: Any, plan: Plan) -> list[SavedRow]:
     return rows
 
 
+def unpack_hooks(node: Any, plan: Plan) -> list[Any]:
+    """The functions that unpack what a node has saved, read as :func:`saved_of` does."""
+    rows = [] if plan.saves_nothing or untouched(node, plan) else saved_of(node, plan)
+    return [hook for _, state, hook, _ in rows if state == "packed"]
+
+
 def _saved_one(node: Any, slot: Slot, raw: Any) -> SavedRow:
     if has_hooks(raw):
         return slot.name, "packed", _hook_of(raw), None

@@ -12,6 +12,7 @@ from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.run import Run, RunOptions
 from gradviz.capture.recorder.signals import DeferredSignals, at_work
 from gradviz.model import OptionError, Recording, RecordingError
+from gradviz.model.arguments import checked, flag
 
 _active: Final = threading.Lock()
 _giving_way: Final[dict[int, Recorder]] = {}
@@ -50,9 +51,9 @@ class Recorder:
         label: str = "",
         budget: int = BUDGET,
     ) -> None:
-        for name, flag in (("values", values), ("anomaly", anomaly)):
-            if type(flag) is not bool:
-                raise OptionError(f"{name}={flag!r} must be True or False: {name}=True")
+        flag("values", values)
+        flag("anomaly", anomaly)
+        checked("label", label, str, "text: label='the first epoch'")
         followed = FollowedCode(into, only)
         self._options = RunOptions(followed, values, anomaly, label, _checked(budget))
         self._signals = DeferredSignals()

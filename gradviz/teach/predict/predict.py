@@ -6,9 +6,11 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Final
 
 from gradviz.model import OptionError, Recording
+from gradviz.model.arguments import checked
 from gradviz.model.forms.form import Form
 from gradviz.model.forms.table import FORMS
 from gradviz.model.question import Question
@@ -151,8 +153,13 @@ class Predict:
             return self._of_course(question)
         if (about or see) and not test:
             raise OptionError("about= and see= are said by the score of a test: give its test=")
+        said = {"why": why, "id": id, "test": test, "about": about, "see": see}
+        for name, text in said.items():
+            checked(name, text, str, f"text: {name}='…'")
+        checked("step", step, (int, str, NoneType), "a step: step='backward'")
+        checked("wrong", wrong or {}, Mapping, "sentences by answer: wrong={'3': '…'}")
         form = form_of(given, wrong or {})
-        words = _Words(question, why, id, test, about, see)
+        words = _Words(question, **said)
         return _decorator(form, words, step, picture, hide, player_hide)
 
     def _of_course(self, id: str) -> Decorator:  # noqa: A002

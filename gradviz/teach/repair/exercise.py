@@ -7,8 +7,10 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, Final, TypeAlias, TypeVar
 
+from gradviz.model.arguments import LISTS, checked
 from gradviz.model.errors import OptionError
 from gradviz.model.formatting import a_kind
 from gradviz.model.verdict import HINTS
@@ -65,8 +67,17 @@ class Exercise:
         self.given = _listed(given)
         self.hints = _hints(hints)
         self.check = check
-        self.judged = tuple(judged)
-        self.why = why
+        self.judged = tuple(
+            checked("judged", judged, (list, tuple), "names of values: judged=['w.grad']")
+        )
+        checked("step", step, (int, str, NoneType), "a step: step='backward'")
+        checked(
+            "player_hide",
+            player_hide,
+            LISTS,
+            "a list of parts of the player: player_hide=['saved']",
+        )
+        self.why = checked("why", why, str, "text: why='…'")
         self.step = step
         self.by_hand = by_hand
         self.player_hide = player_hide

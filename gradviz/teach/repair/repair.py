@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from gradviz.model import OptionError, Recording
+from gradviz.model.arguments import checked
 from gradviz.model.verdict import Attempt, Verdict
 from gradviz.teach.repair.exercise import (
     Check,
@@ -130,6 +131,7 @@ def repair(
         )
     made = Exercise(**own, step=step)
     made.solutions += [] if solution is None else [solution]
+    checked("wrong", wrong or {}, Mapping, "sentences by program: wrong={program: '…'}")
     for program, sentence in (wrong or {}).items():
         made.wrong_fix(sentence)(program)
     return lambda program: Repair(made.goal, made, program)
@@ -214,7 +216,7 @@ class Repair:
             raise OptionError("this program is repaired: there is nothing to hint at")
         if not self.attempt.is_explained:
             _asked[self._name] = _asked.get(self._name, 0) + 1
-        if self._view is not None and self._view.comm is not None:
+        if self._view is not None and not self._view.is_closed:
             self._view.show(self.attempt, *self._player())
         return Hint(self.attempt, self.recording)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from gradviz.model.arguments import flag
 from gradviz.model.errors import GradvizError, OptionError
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
@@ -15,7 +17,7 @@ from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
 from gradviz.view.export.mermaid import to_mermaid
 from gradviz.view.export.page import to_page
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import ending_of, write_as
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.layout_program import run_dot
@@ -61,19 +63,14 @@ def save(
         ...     Graph.from_json(Path(folder, "sin.json").read_text()) == graph
         True
     """
-    ending = Path(path).suffix.lower()
-    write = WRITERS.get(ending)
-    if write is None:
-        raise OptionError(
-            f"cannot save as {os.fspath(path)!r}: a picture can be saved as {', '.join(WRITERS)}"
-        )
     known = graph if isinstance(graph, Graph) else graph.graph
-    write_file(path, write(known, options, folding))
+    written = {ending: partial(write, known, options, folding) for ending, write in WRITERS.items()}
+    write_as(path, "a picture", written)
 
 
 def refuse_animation(
     path: str | os.PathLike[str],
-    animated: object = False,
+    animated: bool = False,
     stops: object = None,
     seconds: object = None,
 ) -> None:
@@ -91,13 +88,13 @@ def refuse_animation(
     Examples:
         >>> refuse_animation("loss.svg")
     """
-    is_asked = animated or stops is not None or seconds is not None
-    if not is_asked and Path(path).suffix.lower() not in PLAYED:
+    is_asked = flag("animated", animated) or stops is not None or seconds is not None
+    if ending_of(path) not in PLAYED and not is_asked:
         return
     raise OptionError(
-        f"cannot save {os.fspath(path)!r} as an animation: this is no recording, and an "
-        "animation plays the steps of one. with gradviz.record() as recording: ... records code; "
-        "gradviz.show(recording).save('steps.svg', animated=True)"
+        f"cannot save {os.fspath(path)!r} as an animation: this is no recording, and animated=, "
+        "stops= and seconds= play the steps of one. with gradviz.record() as recording: ... "
+        "records code; gradviz.show(recording).save('steps.svg', animated=True)"
     )
 
 

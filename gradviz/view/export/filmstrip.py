@@ -6,17 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-from gradviz.model.errors import OptionError
 from gradviz.view.animation.step_pictures import Box, StepPictures
 from gradviz.view.animation.still import Still, still
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.export.animated import camera
 from gradviz.view.export.animated.fading import fades
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import write_as
 from gradviz.view.graph.layout import Point
 from gradviz.view.style import FONT, SIZES
 from gradviz.view.text import EM, px, shorten
@@ -129,18 +127,12 @@ class Filmstrip:
         from gradviz.view.export.files import refuse_animation
 
         refuse_animation(path, animated, stops, seconds)
-        ending = Path(path).suffix.lower()
-        writers: dict[str, Callable[[], bytes]] = {
-            ".svg": lambda: self._repr_svg_().encode(),
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".svg": self._repr_svg_,
             ".png": self._png,
-            ".html": lambda: self._page().encode(),
+            ".html": self._page,
         }
-        if ending not in writers:
-            raise OptionError(
-                f"cannot save as {os.fspath(path)!r}: "
-                f"a filmstrip can be saved as {', '.join(writers)}"
-            )
-        write_file(path, writers[ending]())
+        write_as(path, "a filmstrip", writers)
 
     def __str__(self) -> str:
         return "\n".join(f"{frame.number:>3}  {frame.caption}" for frame in self._frames)

@@ -40,7 +40,9 @@ _PAGE: Final = Template("""\
 <style>
 :root { color-scheme: light dark; --page: #fff; --text: #1c2128; }
 @media (prefers-color-scheme: dark) { :root { --page: #14171c; --text: #e6edf3; } }
-@media print { :root { --page: #fff; --text: #1c2128; } }
+:root[data-theme="light"] { color-scheme: light; --page: #fff; --text: #1c2128; }
+:root[data-theme="dark"] { color-scheme: dark; --page: #14171c; --text: #e6edf3; }
+@media print { :root, :root[data-theme] { --page: #fff; --text: #1c2128; } }
 body { margin: 0 auto; padding: 12px 16px 24px; background: var(--page); color: var(--text);
   font: 14px/1.5 system-ui, sans-serif; }
 h1 { margin: 0 0 2px; font-size: 18px; }
@@ -62,7 +64,10 @@ $still</main>
 </details>
 <script type="application/json" id="gradviz-state">$state</script>
 <script type="application/json" id="gradviz-code">$code</script>
-<script type="module">$script</script>
+<script type="module">addEventListener("message", ({ data }) => {
+  if (data?.gradvizTheme) document.documentElement.dataset.theme = data.gradvizTheme;
+});
+$script</script>
 </body>
 </html>
 """)

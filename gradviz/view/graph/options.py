@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from gradviz.model.arguments import LISTS, checked, flag
 from gradviz.model.errors import OptionError
 from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density, choose
 from gradviz.view.graph.layout import Direction
@@ -57,8 +58,7 @@ class DrawOptions:
             raise OptionError(
                 f"density={self.density!r} must be 'auto', 'compact', 'normal' or 'full'"
             )
-        if not isinstance(self.focus, str):
-            raise OptionError(f"focus={self.focus!r} must be the id of a node: focus='n400'")
+        checked("focus", self.focus, str, "the id of a node: focus='n400'")
         choose(self.parts, self.asked | self.hidden)
 
     def density_of(self, cards: int) -> Density:
@@ -110,14 +110,12 @@ class DrawOptions:
             ['saved']
         """
         for option, parts in (("show", show), ("hide", hide)):
-            if not isinstance(parts, (str, list, tuple, set, frozenset)) and parts is not None:
-                raise OptionError(
-                    f"{option}={parts!r} must list parts of the picture: {option}=['saved']"
-                )
+            given = () if parts is None else parts
+            checked(option, given, LISTS, f"a list of parts: {option}=['saved']")
         parts = choose(show, hide or ())
         return cls(
             direction,
-            bool(engine_arrows),
+            flag("engine_arrows", engine_arrows),
             parts,
             density=density,
             asked=frozenset() if show is None else parts,

@@ -10,7 +10,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from gradviz.model.errors import GradvizError, UnknownNodeError
+from gradviz.model.errors import GradvizError, OptionError, UnknownNodeError
 from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
@@ -55,7 +55,8 @@ class GraphWidget(anywidget.AnyWidget):
     _css = (STATIC / "widget.css").read_text("utf-8")
     _holds: ClassVar[tuple[str, ...]] = ()
     """Attributes with what is shown, which a closed widget has no longer."""
-    _is_closed = False
+    is_closed = False
+    """Whether it was closed."""
 
     wire = traitlets.Dict().tag(
         sync=True,
@@ -80,6 +81,15 @@ class GraphWidget(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
         self.on_msg(self._answer)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            super().__setattr__(name, value)
+        except traitlets.TraitError as error:
+            usual = self.traits()[name].default_value
+            raise OptionError(
+                f"{name}={value!r} does not fit: {error} Type .{name} = {usual!r}, for example"
+            ) from None
 
     def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
         """Answer a question of the browser: ``{"ask": what, "number": which}``."""
@@ -136,13 +146,11 @@ class GraphWidget(anywidget.AnyWidget):
         return list(dict.fromkeys(entry["id"] for entry in (*self.wire.get("items", ()), *rows)))
 
     def open(self) -> None:
-        """Make it known to the browser, unless its ``wire`` is not made yet: then later, whole.
+        """Nothing yet: it is made known to the browser when it is about to be shown, whole.
 
         What is sent after that can get lost: anywidget drops all later messages to a model whose
-        script was not loaded within two seconds.
+        script was not loaded within two seconds. And what nobody shows is kept by nobody.
         """
-        if self.trait_has_value("wire"):
-            super().open()
 
     @property
     def model_id(self) -> str:
@@ -163,7 +171,7 @@ class GraphWidget(anywidget.AnyWidget):
         """
         inside = list(widgets_in(self))
         super().close()
-        self._is_closed = True
+        self.is_closed = True
         self.__dict__["_repr_mimebundle_"] = None  # as ipywidgets sets it of those that were shown
         for widget in inside:
             widget.close()
@@ -173,7 +181,7 @@ class GraphWidget(anywidget.AnyWidget):
 
     def check_open(self) -> None:
         """Raise ``GradvizError`` if it was closed."""
-        if self._is_closed:
+        if self.is_closed:
             raise GradvizError(
                 f"this {type(self).__name__} was closed, which freed what it showed. "
                 "Call the function that made it again, such as gradviz.show(loss)"
@@ -223,7 +231,7 @@ class GraphWidget(anywidget.AnyWidget):
         """The page in a frame, for hosts that know no widgets, such as documentation; where it is
         larger than ``PAGE_MOST`` bytes what readers without a kernel get. Notebooks take the
         bundle."""
-        if self._is_closed:
+        if self.is_closed:
             return None
         if (page := self._page()) and len(page.encode("utf-8", "replace")) <= PAGE_MOST:
             return frame_html(page, self.wire.get("title", ""), self.height)

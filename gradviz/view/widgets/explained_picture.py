@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, ClassVar
 
+from gradviz.model.arguments import flag
 from gradviz.model.explanation import Explanation
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
@@ -17,7 +17,7 @@ from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
 from gradviz.view.export.files import refuse_animation, svg_to_png
 from gradviz.view.export.page import page_of
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import ending_of, write_as
 from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_picture
@@ -79,16 +79,15 @@ class ExplainedPicture(Picture):
         """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
         self.check_open()
         refuse_animation(path, animated, stops, seconds)
-        writers: dict[str, Callable[[], bytes]] = {
-            ".svg": self._still.encode,
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".svg": lambda: self._still,
             ".png": self._png,
-            ".html": lambda: self._page().encode(),
+            ".html": self._page,
         }
-        write = writers.get(Path(path).suffix.lower())
-        if write is None or not values:
+        if ending_of(path) not in writers or not flag("values", values):
             super().save(path, values=values)
         else:
-            write_file(path, write())
+            write_as(path, "a picture", writers)
 
     def _without_values(self) -> ExplainedPicture:
         explanation = explanation_without_values(self._explanation)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from gradviz.model import Graph
+from gradviz.model.arguments import checked, flag
 from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
 from gradviz.model.highlights import Highlight
@@ -130,6 +131,7 @@ class Picture(FoldedWidget):
         The selection stays if the new graph has the item too.
         """
         self.check_open()
+        checked("graph", graph, Graph, "a Graph: display_graph(gradviz.snapshot(loss))")
         if graph.place_of(self.focus) is None:
             self._options = replace(self._options, focus="")
         self._graph = graph
@@ -168,7 +170,7 @@ class Picture(FoldedWidget):
         from gradviz.view.export.files import refuse_animation, save
 
         refuse_animation(path, animated, stops, seconds)
-        if not values:
+        if not flag("values", values):
             with closing(self._without_values()) as bare:
                 bare.save(path)
             return

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import traitlets
 
+from gradviz.model.arguments import flag
 from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
@@ -31,7 +31,7 @@ from gradviz.view.export.animated.image import apng, gif
 from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import first_line, page_of
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import ending_of, write_as, write_file
 from gradviz.view.formatting import plural
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -153,6 +153,7 @@ class Player(GraphWidget):
 
         Examples:
             >>> import tempfile, torch, gradviz
+            >>> from pathlib import Path
             >>> a = torch.tensor(2.0, requires_grad=True)
             >>> with gradviz.record() as recording:
             ...     (a * a).backward()
@@ -163,12 +164,12 @@ class Player(GraphWidget):
             True
         """
         self.check_open()
-        if not values:
+        if not flag("values", values):
             with closing(self._without_values()) as bare:
                 bare.save(path, animated=animated, stops=stops, seconds=seconds)
             return
-        ending = Path(path).suffix.lower()
-        if ending in ANIMATED and (animated or ending != ".svg"):
+        ending = ending_of(path)
+        if ending in ANIMATED and (flag("animated", animated) or ending != ".svg"):
             write_file(path, self.animation_file(ending, stops, seconds))
             return
         if animated or stops is not None or seconds is not None:
@@ -176,20 +177,15 @@ class Player(GraphWidget):
                 f"{os.fspath(path)!r} has one picture or the whole player: animated, stops and "
                 "seconds are for animations: save('steps.svg', animated=True), or .gif, .apng"
             )
-        writers: dict[str, Callable[[], bytes]] = {
-            ".html": lambda: self._page().encode(),
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".html": self._page,
             ".svg": self._svg,
             ".png": self._png,
             ".pdf": self._pdf,
             ".json": self._json,
         }
-        if ending not in writers:
-            endings = dict.fromkeys((*writers, *ANIMATED))
-            raise OptionError(
-                f"cannot save as {os.fspath(path)!r}: "
-                f"a recording can be saved as {', '.join(endings)}"
-            )
-        write_file(path, writers[ending]())
+        others = {other: bytes for other in ANIMATED if other not in writers}
+        write_as(path, "a recording", {**writers, **others})
 
     def _without_values(self) -> Player:
         """The same player without numbers of tensors."""
@@ -264,7 +260,7 @@ class Player(GraphWidget):
 
     @property
     def _still(self) -> str:
-        if self._is_closed:
+        if self.is_closed:
             return ""
         return self._strip(self._decisive(self._chosen), "run the cell").image()
 

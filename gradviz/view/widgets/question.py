@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
-from gradviz.model.errors import OptionError
 from gradviz.model.question import Question
 from gradviz.view.documents.graph import FORMAT, compress
 from gradviz.view.documents.question import question_document
 from gradviz.view.documents.score import score_document
 from gradviz.view.export.page import page_of
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import write_as
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.html.image import image_html
 from gradviz.view.html.question import question_html
@@ -55,11 +53,7 @@ class QuestionWidget(GraphWidget):
             OptionError: If the file name does not end with ``.html``.
         """
         self.check_open()
-        if Path(path).suffix.lower() != ".html":
-            raise OptionError(
-                f"cannot save as {os.fspath(path)!r}: a question is saved as a page, question.html"
-            )
-        write_file(path, self._page())
+        write_as(path, "a question", {".html": self._page})
 
     def _page(self) -> str:
         still = question_html(self.question)
@@ -69,7 +63,7 @@ class QuestionWidget(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the question as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self._is_closed:
+        if not self.is_closed:
             data["text/html"] = question_html(self.question) + self._picture()
         return data, metadata
 

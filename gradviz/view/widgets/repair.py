@@ -75,7 +75,7 @@ class RepairView(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel everything as HTML and text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self._is_closed:
+        if not self.is_closed:
             data["text/html"] = repair_html(self._attempt) + self._picture
         return data, metadata
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import traitlets
@@ -23,7 +22,7 @@ from gradviz.view.documents.report_json import report_json, table_csv
 from gradviz.view.export.files import refuse_animation
 from gradviz.view.export.page import page_of
 from gradviz.view.export.report_png import report_png
-from gradviz.view.export.writing import write_file
+from gradviz.view.export.writing import write_as
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -171,19 +170,14 @@ class ReportWidget(FoldedWidget):
         """
         self.check_open()
         refuse_animation(path, animated, stops, seconds)
-        writers: dict[str, Callable[[], bytes]] = {
-            ".html": lambda: _bytes(self._page()),
-            ".svg": lambda: _bytes(self._svg()),
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".html": self._page,
+            ".svg": self._svg,
             ".png": self._png,
-            ".json": lambda: _bytes(report_json(self._findings) + "\n"),
-            ".csv": lambda: _bytes(self._csv()),
+            ".json": lambda: report_json(self._findings) + "\n",
+            ".csv": self._csv,
         }
-        ending = Path(path).suffix.lower()
-        if ending not in writers:
-            raise OptionError(
-                f"cannot save as {os.fspath(path)!r}: a report can be saved as {', '.join(writers)}"
-            )
-        write_file(path, writers[ending]())
+        write_as(path, "a report", writers)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of every widget; ``text/html`` has sentences and tables too."""
@@ -243,7 +237,3 @@ class ReportWidget(FoldedWidget):
         }
         still = report_html(wire, self._drawn, images=False)
         return page_of({**wire, "summary": ""}, traits, still, summary="")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")

@@ -157,16 +157,6 @@ def test_without_a_backward_it_says_what_to_record() -> None:
     assert report.wire["figures"] == []
 
 
-@pytest.mark.parametrize("given", [3, torch.ones(1)])
-def test_what_is_no_recording_is_refused(given: object) -> None:
-    with pytest.raises(gradviz.OptionError, match=r"with gradviz\.record\(\) as recording"):
-        gradviz.gradient_flow(given)  # type: ignore[arg-type]
-    with gradviz.record() as recording:
-        pass
-    with pytest.raises(gradviz.OptionError, match="model="):
-        gradviz.gradient_flow(recording, given)  # type: ignore[arg-type]
-
-
 def test_a_name_that_no_parameter_has_lists_the_names() -> None:
     found, _ = flow()
     assert found["head.bias"] is found.parameters[-3]
