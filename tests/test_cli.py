@@ -215,7 +215,7 @@ def test_help_shows_examples(arguments: list[str], capsys: pytest.CaptureFixture
 )
 def test_what_only_reads_the_words_does_not_wait_for_torch(words: list[str], said: str) -> None:
     code = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules))"
-    code += "; from gradviz_run import main; main()"
+    code += "; import runpy; runpy.run_module('gradviz', run_name='__main__')"
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
         cwd=cli.PACKAGE.parent,
