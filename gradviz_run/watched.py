@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import threading
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any
 
@@ -34,7 +34,7 @@ def watch(program: Program, asked: Asked) -> None:
     try:
         program.prepare()
         recording = _recording(program, asked)
-        _explain_in_threads(recording is not None)
+        _explain_in_threads(recording, process)
         program.start()
     except SystemExit as error:
         has_failed = error.code not in (None, 0)
@@ -86,33 +86,37 @@ def _leave_to_python(
         try:
             hook(kind, value, value.__traceback__)
         finally:
-            if isinstance(value, Exception):
+            if isinstance(value, (Exception, BaseExceptionGroup)):
                 with _Unterminated():
                     _explain(value, recording, process)
 
     sys.excepthook = shown
 
 
-def _explain_in_threads(is_recorded: bool) -> None:
+def _explain_in_threads(recording: ProgramRecording | None, process: int) -> None:
     """Explain the errors that end threads, too, unless the program has a hook of its own for them.
 
-    Python's is in a module that is always there; ``threading`` takes it when it is imported.
+    Python's is in a module that is always there; ``threading`` takes it when it is imported. Of a
+    thread that is not one of ``threading``, Python hands the error to ``sys.unraisablehook``.
     """
     import _thread
 
-    hook = _thread._excepthook
+    def explained(hook: Callable[[Any], object]) -> Callable[[Any], None]:
+        def shown(raised: Any) -> None:
+            error = raised.exc_value
+            if recording is not None and error is not None:
+                from gradviz.programs import clean
 
-    def shown(raised: threading.ExceptHookArgs) -> None:
-        error = raised.exc_value
-        if is_recorded and error is not None:
-            from gradviz.programs import clean
+                clean(error)
+            hook(raised)
+            if isinstance(error, Exception) and not sys.is_finalizing():
+                _explain(error, recording, process)
 
-            clean(error)
-        hook(raised)
-        if isinstance(error, Exception):
-            _explain(error, None, os.getpid())
+        return shown
 
-    _thread._excepthook = shown
+    hook: Any = _thread._excepthook
+    _thread._excepthook = shown = explained(hook)
+    sys.unraisablehook = sys.__unraisablehook__ = explained(sys.unraisablehook)
     threads: Any = sys.modules.get("threading")
     if threads is not None and threads.excepthook is hook:
         threads.excepthook = threads.__excepthook__ = shown

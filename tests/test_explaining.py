@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,9 +31,9 @@ def raised_by(code: Any) -> BaseException:
     return info.value
 
 
-def write_and_run() -> None:
+def write_and_run(operator: Any = torch.exp) -> None:
     w = torch.ones(2, requires_grad=True)
-    h = w.exp()
+    h = operator(w)
     h.add_(1)
     h.sum().backward()
 
@@ -108,6 +110,34 @@ def test_another_error_of_the_same_class_is_not_explained_from_that_recording() 
     raised_by(recorded)
     for _ in range(50):  # which may get the place in memory of the one before
         assert gradviz.explain(raised_by(write_and_run)).kind == "saved tensor written"
+
+
+def test_an_exception_is_explained_where_it_arose_not_where_it_was_raised_again() -> None:
+    def recorded(raised_again: Any) -> None:
+        with gradviz.record():
+            errors = [raised_by(partial(write_and_run, one)) for one in (torch.exp, torch.sigmoid)]
+            raised_again(errors)
+
+    def first(errors: Any) -> None:
+        raise errors[0]
+
+    def group(errors: Any) -> None:
+        raise ExceptionGroup("both", errors)
+
+    def of_a_thread(_: Any) -> None:
+        with ThreadPoolExecutor() as pool:
+            pool.submit(write_and_run, torch.tanh).result()
+
+    both = ["ExpBackward0", "SigmoidBackward0"]
+    for raised_again, names in ((first, both), (group, both), (of_a_thread, ["TanhBackward0"])):
+        found = gradviz.explain(raised_by(partial(recorded, raised_again)))
+        told: list[Any] = [one for one in found if one.kind == "saved tensor written"]
+        assert [one.node_name for one in told] == names
+        assert {one.noticed.text for one in told} == {"h.sum().backward()"}
+        assert all((one.line is not None) == (names is both) for one in told)
+    of_thread: Any = EARLIER.last and EARLIER.last.explanation
+    assert str(of_thread.what).startswith("code that is not recorded raised it")
+    assert of_thread.noticed.text == "h.sum().backward()"
 
 
 def test_without_an_exception_the_last_recording_is_explained() -> None:

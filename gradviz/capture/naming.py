@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from gradviz.capture import contents
+from gradviz.capture.stacks import stack_of
 from gradviz.model import NamesError
 from gradviz.model.formatting import a_kind
 
@@ -35,13 +36,10 @@ def is_tensor(value: object) -> bool:
 
 def caller() -> FrameType | None:
     """The innermost frame that is not gradviz' own."""
-    frame: FrameType | None = sys._getframe(1)
-    while (
-        frame is not None
-        and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gradviz"
-    ):
-        frame = frame.f_back
-    return frame
+    for frame in stack_of(sys._getframe(1)):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] != "gradviz":
+            return frame
+    return None
 
 
 def namespace(frame: FrameType) -> list[tuple[str, Any]]:

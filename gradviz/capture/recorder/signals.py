@@ -36,6 +36,7 @@ from types import FrameType
 from typing import Any, Final, cast
 
 from gradviz.capture.recorder.frames import is_own
+from gradviz.capture.stacks import stack_of
 from gradviz.capture.user_code import RUNS_USER_CODE
 
 _LATER: Final = 0.002
@@ -226,8 +227,7 @@ def _handle(handler: Callable[[int, Any], Any], number: int, frame: FrameType | 
     global _busy_until
     begun = time.perf_counter()
     if begun >= _busy_until and not is_at_work(frame):
-        while frame is not None and is_own(frame.f_code):
-            frame = frame.f_back
+        frame = next((one for one in stack_of(frame) if not is_own(one.f_code)), None)
         _busy_until = begun + _MOMENT
         try:
             return handler(number, frame)
