@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -37,6 +38,7 @@ class ProgramRecording:
         self._label = label
         self._files = files
         self._recorder: Recorder | None = None
+        self._process = os.getpid()
         self.has_ended = False
         """Whether the program has."""
 
@@ -57,13 +59,16 @@ class ProgramRecording:
         return lambda: None if self.has_ended else self.start()
 
     def stop(self, error: BaseException | None) -> None:
-        """The program has ended; save what was asked for.
+        """The program has ended; save what was asked for, but not in a process that it forked off.
 
         Args:
             error: What it has raised, if anything.
         """
+        if os.getpid() != self._process:
+            return
         self.has_ended = True
         self._stop(error)
+        self._place = "", {}  # hooks of Python's keep this object longer than the variables live
         if self.last is None:
             return
         for kind, file in self._files.items():

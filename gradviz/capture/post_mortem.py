@@ -59,7 +59,7 @@ def post_mortem_of(error: BaseException, said: str = "") -> Recording:
         raised, and the error, with a note ``"not recorded"``.
     """
     entries = list(traceback_entries(error.__traceback__))
-    origin = _unknown if is_raised_again(entries) else _origin
+    is_of_here = not is_raised_again(entries)  # a thread counts the nodes that it makes itself
     unread = _unread_text(error, entries)
     if unread is not None:  # none of the user's code has run: the entries are the parser's callers
         entries.clear()
@@ -77,7 +77,11 @@ def post_mortem_of(error: BaseException, said: str = "") -> Recording:
         (piece, line), in_cell = unread, True
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))
-    live_graph = LiveGraph(registry, True, origin)
+    live_graph = LiveGraph(
+        registry,
+        True,
+        lambda node: Origin(number=autograd.sequence_nr(node) if is_of_here else None),
+    )
     writer = StepWriter(live_graph, BUDGET)
     operations = Operations(registry)
     try:
@@ -105,16 +109,6 @@ def post_mortem_of(error: BaseException, said: str = "") -> Recording:
     made = writer.made(operations.tensor_keys)
     recording = build_recording(made, live_graph, codes, LABEL, "post-mortem")
     return EARLIER.join(recording, live_graph, storages)
-
-
-def _origin(node: Any) -> Origin:
-    """Of a node nothing is known but its number, by which earlier recordings know it."""
-    return Origin(number=autograd.sequence_nr(node))
-
-
-def _unknown(_: Any) -> Origin:
-    """Of a node that another thread may have made: it has counted its own."""
-    return Origin()
 
 
 def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:

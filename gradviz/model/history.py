@@ -135,10 +135,8 @@ class History(Rows):
 
     def told(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
         """Events of a kind with their places, up to where the recording has every step."""
-        for place, event in self._placed.get(kind, ()):
-            if place[0] >= self._told_until:
-                return
-            if isinstance(event, kind):
+        for place, event in self.placed(kind):
+            if place[0] < self._told_until:
                 yield place, event
 
     def placed(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:

@@ -120,12 +120,12 @@ def test_help_is_that_of_the_command_only_before_the_script(
 def test_files_carry_the_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    assert (ranks.words(), ranks.with_rank("a.b/player.html")) == ("", "a.b/player.html")
+    assert (ranks.labelled("x"), ranks.with_rank("a.b/player.html")) == ("x", "a.b/player.html")
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "1")
     assert ranks.rank() is None
     monkeypatch.setenv("WORLD_SIZE", "12")
-    assert ranks.words() == "rank 1 of 12"
+    assert ranks.labelled("x") == "x, rank 1 of 12"
     assert ranks.with_rank("a.b/player.html") == "a.b/player.rank1.html"
 
 
