@@ -12,7 +12,6 @@ from gradviz.model.memory import HeldStorage, StorageKind, UnknownSave
 from gradviz.model.progress import counted
 from gradviz.model.records import Attribute, Node, SavedTensor, TensorInfo
 
-_THERE = ("held", "modified")
 _NO_STORAGE = "its memory is not one storage"
 _OPAQUE = "torch does not show what this node saves"
 _ON_CTX = "kept on ctx; backward does not free it"
