@@ -23,7 +23,8 @@ class Errors:
     """Exceptions by number, in the order in which they were first seen; none is kept alive.
 
     An exception is known by its place in memory and by its arguments. These are kept if they are
-    texts and numbers: then no other exception can have them.
+    texts and numbers: then no other exception can have them. One without any may be taken for one
+    that is gone, had none either, and was in the same place.
     """
 
     def __init__(self) -> None:
@@ -45,8 +46,7 @@ def _key(error: BaseException) -> tuple[object, ...]:
 
 
 def _arguments(error: BaseException) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = vars(BaseException)["args"].__get__(error)
-    return found
+    return tuple(vars(BaseException)["args"].__get__(error))  # the same object: it is a tuple
 
 
 def innermost(entries: list[TracebackType]) -> int:

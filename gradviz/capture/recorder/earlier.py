@@ -92,13 +92,10 @@ class EarlierRecordings:
 
     def that_saw(self, error: BaseException) -> tuple[Recording, int] | None:
         """The recording in which an exception arose, and the last step at which it was raised."""
-        for one in self._ended:
-            number, recording = one.errors.number(error), one.remembered.recording
-            seen = [
-                (step, event)
-                for step, event in recording.history.events(Raised, len(recording.records))
-                if event.number is not None and event.number == number
-            ]
+        known = ((one.remembered.recording, one.errors.number(error)) for one in self._ended)
+        for recording, number in known:
+            raised = [] if number is None else [*recording.history.placed(Raised)]
+            seen = [(place[0], event) for place, event in raised if event.number == number]
             if seen and not seen[0][1].is_from_elsewhere:
                 return recording, seen[-1][0]
         return None
