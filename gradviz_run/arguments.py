@@ -23,8 +23,10 @@ Python's own traceback; the exit status is that of the script.
   --help       show this help
 
 What follows SCRIPT or MODULE belongs to it. It runs above a few frames of gradviz, which
-inspect.stack() shows; sys.getrecursionlimit() is higher by what they take. Of several ranks (RANK and WORLD_SIZE in the
-environment, as torchrun sets them) each writes files of its own: player.rank1.html
+inspect.stack() shows; sys.getrecursionlimit() is higher by what they take.
+
+Of several ranks (RANK and WORLD_SIZE in the environment, as torchrun sets them) each writes files
+of its own: player.rank1.html
 
 examples:
   gradviz run train.py --lr 0.1

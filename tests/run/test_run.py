@@ -246,7 +246,7 @@ def test_python_m_gradviz_is_the_same_command(tmp_path: Path) -> None:
 
 
 IN_THREAD = f"""{WRITTEN}
-import _thread, threading, time
+import _thread, threading
 thread = threading.Thread(target=main)
 thread.start()
 thread.join()
@@ -255,7 +255,7 @@ begun.acquire()
 _thread.start_new_thread(lambda: [begun.release(), main()], ())
 begun.acquire()
 while _thread._count():
-    time.sleep(0.01)
+    pass
 print("goes on")
 """
 IN_GROUP = f"""{WRITTEN}
