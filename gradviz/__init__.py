@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
-from gradviz.capture.autograd import torch_release as _release  # noqa: F401  # refuses an old torch
 from gradviz.model import (
     Audit,
     Cause,
@@ -75,7 +74,7 @@ _MODULES = {
     "snapshot": "gradviz.reading",
 }
 """Where each public function is defined; its module is imported when the function is first used,
-so that ipywidgets and whatever else takes time to load is loaded when something is shown."""
+so that torch, ipywidgets and whatever else takes time to load is loaded when it is needed."""
 
 
 def __getattr__(name: str) -> Any:

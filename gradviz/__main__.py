@@ -1,5 +1,5 @@
 """``python -m gradviz`` is the command ``gradviz``."""
 
-from gradviz.cli import main
+from gradviz_run import main
 
 raise SystemExit(main())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -89,23 +89,29 @@ def _explained(what: BaseException | Recording | Explanation | None) -> Explanat
 
 def of_error(error: BaseException) -> Explanations:
     """An exception, or what it was raised from, explained from its recording or its traceback."""
-    found: list[Recording] = []
+    found: list[tuple[Recording, int]] = []
     for one in _chain(error):
-        recording = EARLIER.that_raised(one)
-        found.append(post_mortem_of(one) if recording is None else recording)
-        if _is_explained(found[-1]) and not isinstance(error, BaseExceptionGroup):
+        found.append(_where_it_arose(one))
+        if _explained_in(*found[-1]) and not isinstance(error, BaseExceptionGroup):
             break
-    known = {id(one): one for one in filter(_is_explained, found)}
-    all_of = [of_recording(one) for one in [*known.values()] or found[:1]]
+    steps: dict[int, tuple[Recording, list[int]]] = {}
+    for recording, step in [one for one in found if _explained_in(*one)] or found[:1]:
+        steps.setdefault(id(recording), (recording, []))[1].append(step)
+    all_of = [of_recording(*one) for one in steps.values()]
     return (
         Explanations(chain.from_iterable(all_of), all_of[0].reports) if all_of else Explanations()
     )
 
 
-def of_recording(recording: Recording) -> Explanations:
-    """All that is known to be wrong in a recording, and what its graph keeps."""
+def of_recording(recording: Recording, first: Sequence[int] = ()) -> Explanations:
+    """All that is known to be wrong in a recording, and what its graph keeps.
+
+    Args:
+        recording: The recording.
+        first: The steps whose errors come first; by default that of the error that left the code.
+    """
     reports = tuple(_reports(recording)) if recording.kind == "whole" else ()
-    return Explanations(_ordered(recording), reports)
+    return Explanations(_ordered(recording, first), reports)
 
 
 def is_autograds(error: BaseException) -> bool:
@@ -113,24 +119,36 @@ def is_autograds(error: BaseException) -> bool:
     return next(autograds(error), None) is not None
 
 
-def autograds(error: BaseException, is_program: bool = False) -> Iterator[Recording]:
-    """The recording that explains an exception, or what it was raised from; of a group one for each
-    that can be explained; none if autograd raised none of them.
+def autograds(error: BaseException, said: str = "") -> Iterator[Explanation]:
+    """The explanation of an exception, or of what it was raised from; of a group one for each that
+    can be explained; none if autograd raised none of them.
 
     Args:
         error: The exception; its message is looked at before any graph is.
-        is_program: Whether it has ended a program that ``gradviz run`` has started.
+        said: As :func:`~gradviz.capture.post_mortem.post_mortem_of` takes it.
     """
     for one in _chain(error):
         faults = faults_of(type(one).__name__, str(one))
         if isinstance(one, Exception) and any(fault.kind != "other" for fault in faults):
-            recording = EARLIER.that_raised(one)
-            if recording is None:
-                recording = post_mortem_of(one, is_program)
-            if _is_explained(recording):
-                yield recording
-                if not isinstance(error, BaseExceptionGroup):
-                    return
+            explained = _explained_in(*_where_it_arose(one, said))
+            yield from explained
+            if explained and not isinstance(error, BaseExceptionGroup):
+                return
+
+
+def _where_it_arose(error: BaseException, said: str = "") -> tuple[Recording, int]:
+    """The recording in which an exception arose, else what is left of it; and its step there."""
+    seen = EARLIER.that_saw(error)
+    if seen is None:
+        left = post_mortem_of(error, said)
+        seen = left, len(left.records) - 1
+    return seen
+
+
+def _explained_in(recording: Recording, step: int) -> list[Explanation]:
+    """The explanation of the error that was raised at a step, if it has one."""
+    found = [one for one in recording.explanations if one.step == step and one.raised is not None]
+    return [one for one in found if one.kind != "other"]
 
 
 def _last_error() -> BaseException | None:
@@ -157,19 +175,14 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             waiting += reversed(one.exceptions)
 
 
-def _is_explained(recording: Recording) -> bool:
-    found = recording.explanation
-    return found is not None and not found.is_silent and found.kind != "other"
-
-
-def _ordered(recording: Recording) -> Iterator[Explanation]:
+def _ordered(recording: Recording, first: Sequence[int | None]) -> Iterator[Explanation]:
     """The error that left the code, faults without an error, errors that the code caught, what is
     worth a look."""
     error = recording.at_error
     at_end = None if error is None else error.index
 
     def place(one: Explanation) -> int:
-        if one.raised is not None and one.step == at_end:
+        if one.raised is not None and one.step in (first or [at_end]):
             return 0
         return 2 - one.is_silent if one.is_fault else 3
 

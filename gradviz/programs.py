@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradviz.capture.recorder import Recorder, frames
 from gradviz.explaining import autograds
-from gradviz.model import Explanation, GradvizError, Recording
+from gradviz.model import GradvizError, Recording
 from gradviz.model.explanations import Explanations
+from gradviz.model.joining import PROGRAM, RECORDED
 from gradviz.view.export.writing import write_file
 
 
@@ -36,7 +38,9 @@ class ProgramRecording:
         self._label = label
         self._files = files
         self._recorder: Recorder | None = None
-        self._has_ended = False
+        self._process = os.getpid()
+        self.has_ended = False
+        """Whether the program has."""
 
     def start(self) -> None:
         """Begin."""
@@ -52,16 +56,19 @@ class ProgramRecording:
 
     def _give_way(self) -> Callable[[], None]:
         self._stop(None)
-        return lambda: None if self._has_ended else self.start()
+        return lambda: None if self.has_ended else self.start()
 
     def stop(self, error: BaseException | None) -> None:
-        """The program has ended; save what was asked for.
+        """The program has ended; save what was asked for, but not in a process that it forked off.
 
         Args:
             error: What it has raised, if anything.
         """
-        self._has_ended = True
+        if os.getpid() != self._process:
+            return
+        self.has_ended = True
         self._stop(error)
+        self._place = "", {}  # hooks of Python's keep this object longer than the variables live
         if self.last is None:
             return
         for kind, file in self._files.items():
@@ -119,27 +126,12 @@ def text_about(
 def _parts(
     error: BaseException | None, recording: ProgramRecording | None, is_program: bool
 ) -> Iterator[str]:
-    about = [] if error is None else _raised(error, recording, is_program)
-    if recording is not None and recording.last is not None:
-        about += (one for one in recording.last.explanations if one.is_silent)
+    said = "" if not is_program else PROGRAM if recording is None else RECORDED
+    about = [] if error is None else [*autograds(error, said)]
+    ended = recording if recording is not None and recording.has_ended else None
+    if ended is not None and ended.last is not None:
+        about += (one for one in ended.last.explanations if one.is_silent)
     if about:
         yield str(Explanations(about))
-    if recording is not None:
-        yield from recording.problems
-
-
-def _raised(
-    error: BaseException, recording: ProgramRecording | None, is_program: bool
-) -> list[Explanation]:
-    """What autograd raised, from the recording if that has it: the program may have caught it,
-    and raised another one, or ``SystemExit``."""
-    last = None if recording is None else recording.last
-    about: dict[int, Explanation] = {}
-    for found in autograds(error, is_program):
-        if (told := found.explanation) is None:
-            continue
-        recorded = [] if last is None else [one for one in last.explanations if one.raised]
-        same = [one for one in recorded if one.kind == told.kind]
-        one = max(same, key=lambda one: one.step or 0, default=told)
-        about[id(one)] = one
-    return list(about.values())
+    if ended is not None:
+        yield from ended.problems

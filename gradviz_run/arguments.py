@@ -22,8 +22,11 @@ Python's own traceback; the exit status is that of the script.
   --json FILE  save the recording, for gradviz.Recording.from_json() and gradviz.compare(); records
   --help       show this help
 
-What follows SCRIPT or MODULE belongs to it. Of several ranks (RANK and WORLD_SIZE in the
-environment, as torchrun sets them) each writes files of its own: player.rank1.html
+What follows SCRIPT or MODULE belongs to it. It runs above a few frames of gradviz, which
+inspect.stack() shows; sys.getrecursionlimit() is higher by what they take.
+
+Of several ranks (RANK and WORLD_SIZE in the environment, as torchrun sets them) each writes files
+of its own: player.rank1.html
 
 examples:
   gradviz run train.py --lr 0.1
@@ -92,7 +95,7 @@ def read(words: list[str]) -> Asked:
             options[name] = ""
         elif name in _FILES:
             if not has_value and not rest:
-                raise UsageError(f"{name} needs the name of a file: {name} player{_ending(name)}")
+                raise UsageError(f"{name} needs the name of a file: {name} player.{name[2:]}")
             options[name] = value if has_value else rest.pop(0)
         else:
             raise UsageError(
@@ -109,14 +112,10 @@ def _load_recorder() -> None:
         raise UsageError(f"nothing can be recorded: {problem}") from None
 
 
-def _ending(name: str) -> str:
-    return f".{name.lstrip('-')}"
-
-
 def _check_file(kind: str, file: str) -> None:
     folder = os.path.dirname(file) or os.curdir
-    if not file.endswith(_ending(kind)):
-        raise UsageError(f"--{kind} {file}: the name of the file has to end with {_ending(kind)}")
+    if not file.endswith(f".{kind}"):
+        raise UsageError(f"--{kind} {file}: the name of the file has to end with .{kind}")
     if not os.path.isdir(folder):
         raise UsageError(f"--{kind} {file}: there is no folder {folder}")
     if os.path.isdir(file) or not os.access(file if os.path.exists(file) else folder, os.W_OK):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import runpy
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
+
+from gradviz import __version__
 
 CELL_TIMEOUT: Final = 120.0
 """Seconds a cell may take in ``gradviz check``."""
@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         "  gradviz check notebooks/*.ipynb\n  gradviz slides lecture.ipynb",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"gradviz-kit {_version()}")
+    parser.add_argument("--version", action="version", version=f"gradviz-kit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     lab_parser = commands.add_parser(
         "lab",
@@ -201,12 +201,3 @@ def _seconds(written: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{written!r} is no number of seconds: --timeout 120")
     return seconds
-
-
-def _version() -> str:
-    """That of the package, which imports torch and is not imported here."""
-    spec = find_spec("gradviz")
-    assert spec is not None
-    assert spec.origin is not None
-    found: str = runpy.run_path(str(Path(spec.origin).with_name("_distribution.py")))["VERSION"]
-    return found

@@ -13,10 +13,10 @@ def rank() -> tuple[int, int] | None:
     return int(number), int(count)
 
 
-def words() -> str:
-    """``"rank 1 of 2"``; empty if this process is the only one."""
+def labelled(name: str) -> str:
+    """``"train.py, rank 1 of 2"``; the name alone if this process is the only one."""
     found = rank()
-    return "" if found is None else f"rank {found[0]} of {found[1]}"
+    return name if found is None else f"{name}, rank {found[0]} of {found[1]}"
 
 
 def with_rank(file: str) -> str:

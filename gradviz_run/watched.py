@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import threading
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any
 
@@ -29,53 +29,64 @@ def watch(program: Program, asked: Asked) -> None:
         program: The program.
         asked: What is wanted of it.
     """
-    process = os.getpid()
+    limit = sys.getrecursionlimit()
+    deeper = limit + _added()
+    sys.setrecursionlimit(deeper)
     recording = None
     try:
-        program.prepare()
-        recording = _recording(program, asked)
-        _explain_in_threads(recording is not None)
-        program.start()
-    except SystemExit as error:
-        has_failed = error.code not in (None, 0)
-        if has_failed or recording is not None:
-            with _Unterminated():
-                _ended(recording, process, error)
-                _explain(error if has_failed else None, recording, process)
-        raise
+        try:
+            program.prepare()
+            recording = _recording(program, asked)
+            _explain_in_threads(recording)
+            program.start()
+        finally:
+            if sys.getrecursionlimit() == deeper:
+                sys.setrecursionlimit(limit)
     except BaseException as error:
         with _Unterminated():
-            _ended(recording, process, error)
-        _leave_to_python(error, recording, process)
+            if recording is not None:
+                recording.stop(error)
+            if isinstance(error, SystemExit):
+                _explain(error if error.code not in (None, 0) else None, recording)
+        if not isinstance(error, SystemExit):
+            _leave_to_python(error, recording)
         raise
-    else:
-        if recording is not None:
-            with _Unterminated():
-                _ended(recording, process, None)
-                _explain(None, recording, process)
+    if recording is not None:
+        with _Unterminated():
+            recording.stop(None)
+            _explain(None, recording)
+
+
+def _added() -> int:
+    """How many calls deep a function is that the caller calls: as many more the program may make,
+    for what is below it is ours. Python refuses a limit that is reached already."""
+    limit = sys.getrecursionlimit()
+    depth = 0
+    while sys.getrecursionlimit() == limit:
+        try:
+            sys.setrecursionlimit(depth + 1)
+        except RecursionError:
+            depth += 1
+    return depth
 
 
 def _recording(program: Program, asked: Asked) -> ProgramRecording | None:
     if not asked.records:
         return None
     from gradviz.programs import ProgramRecording
-    from gradviz_run.ranks import words
+    from gradviz_run.ranks import labelled
 
-    label = ", ".join(filter(None, (os.path.basename(program.name), words())))
-    recording = ProgramRecording(program.file, vars(program.main), label, asked.files)
+    recording = ProgramRecording(
+        program.file,
+        vars(program.main),
+        labelled(os.path.basename(program.name)),
+        asked.files,
+    )
     recording.start()
     return recording
 
 
-def _ended(recording: ProgramRecording | None, process: int, error: BaseException | None) -> None:
-    # A process that the program has forked off leaves here too.
-    if recording is not None and os.getpid() == process:
-        recording.stop(error)
-
-
-def _leave_to_python(
-    error: BaseException, recording: ProgramRecording | None, process: int
-) -> None:
+def _leave_to_python(error: BaseException, recording: ProgramRecording | None) -> None:
     """Let Python show the error with the hook in use, and go on after it has."""
     traceback, hook = _without_own(error.__traceback__), sys.excepthook
 
@@ -92,33 +103,39 @@ def _leave_to_python(
             sys.stderr.write("\nOriginal exception was:\n")
             sys.__excepthook__(kind, value, value.__traceback__)
         finally:
-            if isinstance(value, Exception):
+            if isinstance(value, (Exception, BaseExceptionGroup)):
                 with _Unterminated():
-                    _explain(value, recording, process)
+                    _explain(value, recording)
 
     sys.excepthook = shown
 
 
-def _explain_in_threads(is_recorded: bool) -> None:
+def _explain_in_threads(recording: ProgramRecording | None) -> None:
     """Explain the errors that end threads, too, unless the program has a hook of its own for them.
 
-    Python's is in a module that is always there; ``threading`` takes it when it is imported.
+    Python's is in a module that is always there; ``threading`` takes it when it is imported. Of a
+    thread that is not one of ``threading``, Python hands the error to ``sys.unraisablehook``.
     """
     import _thread
 
-    hook = _thread._excepthook
+    is_finalizing = sys.is_finalizing  # at the end of Python nothing else is left
 
-    def shown(raised: threading.ExceptHookArgs) -> None:
-        error = raised.exc_value
-        if is_recorded and error is not None:
-            from gradviz.programs import clean
+    def explained(hook: Callable[[Any], object]) -> Callable[[Any], None]:
+        def shown(raised: Any) -> None:
+            error, is_ending = raised.exc_value, is_finalizing()
+            if recording is not None and error is not None and not is_ending:
+                from gradviz.programs import clean
 
-            clean(error)
-        hook(raised)
-        if isinstance(error, Exception):
-            _explain(error, None, os.getpid())
+                clean(error)
+            hook(raised)
+            if isinstance(error, Exception) and not is_ending:
+                _explain(error, recording)
 
-    _thread._excepthook = shown
+        return shown
+
+    hook: Any = _thread._excepthook
+    _thread._excepthook = shown = explained(hook)
+    sys.unraisablehook = sys.__unraisablehook__ = explained(sys.unraisablehook)
     threads: Any = sys.modules.get("threading")
     if threads is not None and threads.excepthook is hook:
         threads.excepthook = threads.__excepthook__ = shown
@@ -130,13 +147,11 @@ def _without_own(traceback: TracebackType | None) -> TracebackType | None:
     return traceback
 
 
-def _explain(error: BaseException | None, recording: ProgramRecording | None, process: int) -> None:
+def _explain(error: BaseException | None, recording: ProgramRecording | None) -> None:
     """Write what is known of an error; of a recorded program also its faults without an error."""
-    if os.getpid() != process and recording is not None:
-        recording = None
     if recording is None and (error is None or "torch" not in sys.modules):
         return
-    from gradviz_run.ranks import words
+    from gradviz_run.ranks import labelled
 
     try:
         from gradviz.programs import text_about
@@ -145,9 +160,8 @@ def _explain(error: BaseException | None, recording: ProgramRecording | None, pr
     except Exception as problem:  # torch is too old, or the script's folder has another gradviz
         text = f"nothing is explained: {problem}"
     if text:
-        title = ", ".join(filter(None, ("gradviz", words())))
         # In one piece: several ranks may write at once.
-        sys.stderr.write(f"\n{title}:\n{text}\n")
+        sys.stderr.write(f"\n{labelled('gradviz')}:\n{text}\n")
         sys.stderr.flush()
 
 

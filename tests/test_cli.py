@@ -15,6 +15,7 @@ from gradviz import cli
 from gradviz.course import copies
 from gradviz.course.copies import START
 from tests.notebook_check.notebooks import cell, printed, write
+from tests.run.test_as_python import environment, ran
 
 
 class Calls(list[tuple[list[str], Path]]):
@@ -215,24 +216,10 @@ def test_help_shows_examples(arguments: list[str], capsys: pytest.CaptureFixture
 )
 def test_what_only_reads_the_words_does_not_wait_for_torch(words: list[str], said: str) -> None:
     code = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules))"
-    code += "; from gradviz_run import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=cli.PACKAGE.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said in done.stdout + done.stderr
-    assert done.stdout.endswith("False\n")
-
-
-def run(*arguments: Any, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gradviz", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(cli.PACKAGE.parent)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    code += "; import runpy; runpy.run_module('gradviz', run_name='__main__')"
+    done = ran(cli.PACKAGE.parent, "-c", code, *words)
+    assert said in (done.stdout + done.stderr).decode()
+    assert done.stdout.endswith(b"False\n")
 
 
 def test_check_really_compares(tmp_path: Path) -> None:
@@ -244,11 +231,10 @@ def test_check_really_compares(tmp_path: Path) -> None:
         cell("print(hex(id(object())))", printed("0x7f0000000000\n")),
         cell("print(1)", printed("2\n"), count=2, key="other"),
     )
-    done = run("check", path, folder=tmp_path)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 cells: 1 equal, 1 different" in done.stdout
-    assert "[2] other · print(1)" in done.stdout
-    assert done.stderr == ""
+    done = ran(tmp_path, "-m", "gradviz", "check", str(path))
+    assert (done.returncode, done.stderr) == (1, b""), done.stdout
+    assert "2 cells: 1 equal, 1 different" in done.stdout.decode()
+    assert "[2] other · print(1)" in done.stdout.decode()
 
 
 ENDS_ON_SIGTERM = """
@@ -265,10 +251,9 @@ RUNS_IT = "import sys; from pathlib import Path; from gradviz import cli; "
 
 def test_whoever_ends_the_command_ends_what_it_runs(tmp_path: Path) -> None:
     code = RUNS_IT + f"sys.exit(cli._run([sys.executable, '-c', {ENDS_ON_SIGTERM!r}], Path('.')))"
-    environment = {**os.environ, "PYTHONPATH": str(cli.PACKAGE.parent)}
     command = [sys.executable, "-c", code]
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -286,10 +271,9 @@ def test_ctrl_c_ends_the_check_and_its_kernel_without_a_traceback(
     waiting += "threading.Event().wait()"
     path = write(tmp_path / "a.ipynb", cell("print(1)", printed("1\n")), cell(waiting))
     command = [sys.executable, "-m", "gradviz", "check", str(path), str(path)]
-    environment = {**os.environ, "PYTHONPATH": str(cli.PACKAGE.parent)}
     pipe = subprocess.PIPE
     started = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True
+        command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True
     )
     if seconds > 1:  # while a cell runs; else while Python imports or the kernel starts
         while not (tmp_path / "pid").exists():

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -29,9 +32,9 @@ def raised_by(code: Any) -> BaseException:
     return info.value
 
 
-def write_and_run() -> None:
+def write_and_run(operator: Any = torch.exp) -> None:
     w = torch.ones(2, requires_grad=True)
-    h = w.exp()
+    h = operator(w)
     h.add_(1)
     h.sum().backward()
 
@@ -87,19 +90,6 @@ def test_what_the_exception_was_raised_from_is_explained_too() -> None:
         assert gradviz.explain(raised_by(failing)).kind == "saved tensor written"
 
 
-def test_an_exception_out_of_recorded_code_is_explained_from_the_recording() -> None:
-    def recorded() -> None:
-        with gradviz.record():
-            w = torch.ones(2, requires_grad=True)
-            h = w.exp()
-            h.add_(1)
-            h.sum().backward()
-
-    found = gradviz.explain(raised_by(recorded))
-    assert found.cause.at.text == "h.add_(1)"
-    assert found.recording == EARLIER.last
-
-
 def test_another_error_of_the_same_class_is_not_explained_from_that_recording() -> None:
     def recorded() -> None:
         with gradviz.record():
@@ -108,6 +98,31 @@ def test_another_error_of_the_same_class_is_not_explained_from_that_recording() 
     raised_by(recorded)
     for _ in range(50):  # which may get the place in memory of the one before
         assert gradviz.explain(raised_by(write_and_run)).kind == "saved tensor written"
+
+
+def test_an_exception_out_of_recorded_code_is_explained_where_it_arose() -> None:
+    def recorded(chosen: Any) -> None:
+        with gradviz.record():
+            errors = [raised_by(partial(write_and_run, one)) for one in (torch.exp, torch.sigmoid)]
+            raise chosen(errors)
+
+    def of_a_thread(_: Any) -> None:
+        with ThreadPoolExecutor() as pool:
+            pool.submit(write_and_run, torch.tanh).result()
+
+    both = ["ExpBackward0", "SigmoidBackward0"]
+    group = partial(ExceptionGroup, "both")
+    for chosen, names in (itemgetter(0), both), (group, both), (of_a_thread, ["TanhBackward0"]):
+        found = gradviz.explain(raised_by(partial(recorded, chosen)))
+        told: list[Any] = [one for one in found if one.kind == "saved tensor written"]
+        assert [one.node_name for one in told] == names
+        assert {one.noticed.text for one in told} == {"h.sum().backward()"}
+        lines = [one.cause.at.text for one in told if one.cause and one.cause.at]
+        assert lines == (["h.add_(1)"] * 2 if names is both else [])
+        assert (found.recording == EARLIER.last) == (names is both)
+    of_thread: Any = EARLIER.last and EARLIER.last.explanation
+    assert str(of_thread.what).startswith("code that is not recorded raised it")
+    assert of_thread.noticed.text == "h.sum().backward()"
 
 
 def test_without_an_exception_the_last_recording_is_explained() -> None:

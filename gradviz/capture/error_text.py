@@ -30,20 +30,21 @@ def error_text(error: object) -> str:
     writer: Any = next(one for one in type(error).__mro__ if "__str__" in vars(one))
     arguments = vars(BaseException)["args"].__get__(error)
     is_built_in = vars(builtins).get(writer.__name__) is writer
-    if not (is_built_in and all(map(_is_plain, arguments))):
+    if not (is_built_in and all(map(is_plain, arguments))):
         return ""
     same = writer(*map(_cut, arguments))  # without what else a type of the user's may keep
     for member in vars(writer).values():
         if isinstance(member, MemberDescriptorType):
             value = member.__get__(error)
-            if value is not None and _is_plain(value):
+            if value is not None and is_plain(value):
                 member.__set__(same, _cut(value))
     return str(_cut(_ADDRESS.sub("0x…", str(same))))
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether a value is a text or number, or a few of them."""
     if type(value) is tuple:  # as in a SyntaxError
-        return len(value) < 10 and all(map(_is_plain, value))
+        return len(value) < 10 and all(map(is_plain, value))
     if type(value) is int:
         return value.bit_length() <= _MOST_BITS
     return type(value) in (str, float, bool, complex, NoneType)

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from gradviz.capture import contents
+from gradviz.capture.stacks import stack_of
 from gradviz.model import NamesError
 from gradviz.model.formatting import a_kind
 
@@ -35,13 +36,10 @@ def is_tensor(value: object) -> bool:
 
 def caller() -> FrameType | None:
     """The innermost frame that is not gradviz' own."""
-    frame: FrameType | None = sys._getframe(1)
-    while (
-        frame is not None
-        and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gradviz"
-    ):
-        frame = frame.f_back
-    return frame
+    for frame in stack_of(sys._getframe(1)):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] != "gradviz":
+            return frame
+    return None
 
 
 def namespace(frame: FrameType) -> list[tuple[str, Any]]:
@@ -64,7 +62,7 @@ def local_variables(frame: FrameType) -> list[tuple[str, Any]]:
     it binds. So the dict gets back what was in it, nothing if there was none. Whether there was
     one, only the frame in memory tells; so frames of other threads are not read like this.
     """
-    if sys.version_info >= (3, 13) or not is_function_frame(frame):
+    if _LOCALS < 0 or not is_function_frame(frame):
         return text_keys(frame.f_locals)
     address = _word(_word(id(frame) + _INNER) + _LOCALS)
     before = ctypes.cast(address, ctypes.py_object).value.copy() if address else {}
@@ -97,13 +95,14 @@ _INNER: Final = object.__basicsize__ + _SIZE
 
 
 def _place_of_locals() -> int:
-    """Where that part says where the dict is."""
+    """Where that part says where the dict is; -1 if it does not, as in a build of Python that
+    lays frames out in another way: then the dict stays as reading it has filled it."""
     variables = sys._getframe().f_locals  # of a frame in no variable, or it would be a cycle
     inner = _word(id(sys._getframe()) + _INNER)
-    return next(at for at in range(0, 8 * _SIZE, _SIZE) if _word(inner + at) == id(variables))
+    return next((at for at in range(0, 8 * _SIZE, _SIZE) if _word(inner + at) == id(variables)), -1)
 
 
-_LOCALS: Final = 0 if sys.version_info >= (3, 13) else _place_of_locals()
+_LOCALS: Final = -1 if sys.version_info >= (3, 13) else _place_of_locals()
 
 
 def may_name(variable: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Final
 
 import torch
@@ -17,6 +17,7 @@ from gradviz.capture import autograd, naming
 from gradviz.capture.direct_call import direct_call
 from gradviz.capture.error_text import error_text
 from gradviz.capture.installed_files import is_users
+from gradviz.capture.raising import innermost, is_raised_again, statement_of
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.expressions import Expressions
@@ -30,22 +31,19 @@ from gradviz.capture.recorder.source_text import Source
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
 from gradviz.capture.replicas import reduced_by
+from gradviz.capture.stacks import traceback_entries
 from gradviz.model import GraphBusyError, Recording
 from gradviz.model.events import Note, Position, Raised
-from gradviz.model.joining import CELL, PROGRAM
+from gradviz.model.joining import CELL
 from gradviz.model.recording import Code
 
 LABEL: Final = "aftermath"
 """Label of a recording of kind ``"post-mortem"``."""
 _MOST: Final = 200
 """Tensors that are read, those that the code speaks of first."""
-_ENGINE: Final = "_engine_run_backward"
-"""Function of torch's that runs the engine."""
-_COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-"""Names of code that has a frame and is no statement; those but the last up to Python 3.11."""
 
 
-def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
+def post_mortem_of(error: BaseException, said: str = "") -> Recording:
     """The moment after ``error`` was raised, as a recording with a start and an error.
 
     Read are the frames of its traceback, their variables, the graphs behind them, and values of
@@ -53,21 +51,23 @@ def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
 
     Args:
         error: An exception that was raised and has its traceback.
-        is_program: Whether it has ended a program that ``gradviz run`` has started.
+        said: What the note ``"not recorded"`` says of code that is no cell: ``PROGRAM``,
+            ``RECORDED``, or nothing.
 
     Returns:
         A recording of kind ``"post-mortem"`` with two steps: what existed when the error was
         raised, and the error, with a note ``"not recorded"``.
     """
-    entries = list(_entries(error.__traceback__))
+    entries = list(traceback_entries(error.__traceback__))
+    is_of_here = not is_raised_again(entries)  # a thread counts the nodes that it makes itself
     unread = _unread_text(error, entries)
     if unread is not None:  # none of the user's code has run: the entries are the parser's callers
         entries.clear()
-    place = _place(entries)
+    place = innermost(entries)
     entry = entries[place] if entries else None
     named = list(_named([one.tb_frame for one in entries[: place + 1]]))
     inner = [one.tb_frame for one in entries[place + 1 :]]
-    home = _statement_of(entries, place)
+    home = statement_of(entries, place)
     callers = list(_texts(entries[:home]))
     in_cell = any(source_text.is_cell(one.tb_frame.f_code) for one in entries)
     piece = source_text.of_code(entries[home].tb_frame.f_code) if entries else None
@@ -77,7 +77,11 @@ def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
         (piece, line), in_cell = unread, True
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))
-    live_graph = LiveGraph(registry, True, _origin)
+    live_graph = LiveGraph(
+        registry,
+        True,
+        lambda node: Origin(number=autograd.sequence_nr(node) if is_of_here else None),
+    )
     writer = StepWriter(live_graph, BUDGET)
     operations = Operations(registry)
     try:
@@ -93,7 +97,7 @@ def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
                 writer.add(operations.refused(direct, error))
         kind, reduced = type(error).__name__, reduced_by(error)
         writer.add(Raised(kind, error_text(error), reduced=reduced))
-        where = [CELL] if in_cell else [PROGRAM] if is_program else []
+        where = [CELL] if in_cell else [said] if said else []
         writer.add(Note("not recorded", "not recorded", tuple(where)))
         writer.step("error", 0, line, 0)
         storages = registry.storage_keys()
@@ -107,11 +111,6 @@ def post_mortem_of(error: BaseException, is_program: bool = False) -> Recording:
     return EARLIER.join(recording, live_graph, storages)
 
 
-def _origin(node: Any) -> Origin:
-    """Of a node nothing is known but its number, by which earlier recordings know it."""
-    return Origin(number=autograd.sequence_nr(node))
-
-
 def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:
     """Read tensors and their graphs; each alone if they cannot be read together."""
     unique = list({id(tensor): tensor for tensor in tensors}.values())
@@ -123,12 +122,6 @@ def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:
                 live_graph.read_existing([tensor])
             except GraphBusyError:
                 continue
-
-
-def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
 
 
 def _texts(entries: list[TracebackType]) -> Iterator[Code]:
@@ -180,36 +173,6 @@ def _direct(
     if call is not None:
         call.position = position
     return call
-
-
-def _place(entries: list[TracebackType]) -> int:
-    """Place of the innermost frame that runs the user's code, outside any backward.
-
-    What hooks and custom Functions do inside a backward is part of the line that called it.
-    """
-    names = [entry.tb_frame.f_code.co_name for entry in entries]
-    end = names.index(_ENGINE) if _ENGINE in names else len(entries)
-    for place in range(end - 1, -1, -1):
-        if is_users(entries[place].tb_frame.f_code.co_filename):
-            return place
-    return 0
-
-
-def _statement_of(entries: list[TracebackType], place: int) -> int:
-    """Place of the frame that runs the statement: a comprehension is part of that of its own."""
-    codes = [entry.tb_frame.f_code for entry in entries[: place + 1]]
-    while place and codes[place].co_name in _COMPREHENSIONS:
-        before = next(
-            (at for at in range(place - 1, -1, -1) if _has(codes[at], codes[place])), None
-        )
-        if before is None:
-            break
-        place = before
-    return place
-
-
-def _has(code: CodeType, inner: CodeType) -> bool:
-    return any(one is inner for one in code.co_consts)
 
 
 def _named(frames: list[FrameType]) -> Iterator[naming.Named]:

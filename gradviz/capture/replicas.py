@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import FrameType
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.installed_files import is_users
+from gradviz.capture.stacks import traceback_entries
 
 
 def reduced_by(error: BaseException) -> tuple[str, ...]:
@@ -23,18 +24,12 @@ def reduced_by(error: BaseException) -> tuple[str, ...]:
     """
     if type(error) is not RuntimeError:
         return ()
-    frames = list(_frames(error.__traceback__))
+    frames = [entry.tb_frame for entry in traceback_entries(error.__traceback__)]
     for values in (_own(frames), _variables(frames), _globals(frames)):
         replica = autograd.replica_in(values)
         if replica is not None:
             return autograd.reduced_names(replica)
     return ()
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
-    while traceback is not None:
-        yield traceback.tb_frame
-        traceback = traceback.tb_next
 
 
 def _own(frames: list[FrameType]) -> Iterator[object]:

@@ -549,6 +549,12 @@ class Raised(Event):
     reduced: tuple[str, ...] = ()
     """If DistributedDataParallel was in sight: the parameters whose gradients it reduces, by
     their names in the module that it wraps, in the order in which its messages number them."""
+    number: int | None = None
+    """Number of the exception: the same one, raised again, has the same. ``None`` if it is not
+    known."""
+    is_from_elsewhere: bool = False
+    """Whether it arose in code that is not recorded, in another thread or before, and was only
+    raised again here; the line of the step is then where it arose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,15 +343,13 @@ class Graph(Displayed):
     def saved_without_size(self) -> int:
         """How many saved tensors are not counted in :attr:`saved_bytes`, as sparse ones: their
         memory is not one storage. Packed and opaque saves are not among them."""
-        slots = (slot for row in self._columns.saved for slot in row)
-        there = (slot for slot in slots if slot.state in ("held", "modified"))
-        unsized = (slot for slot in there if None in (slot.storage, slot.storage_nbytes))
-        return self._kept("saved_without_size", lambda: sum(1 for _ in unsized))
+        return self.counts.get("saved without size", 0)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many of each: nodes, edges, ``None`` entries, leaves, tensors, roots, saved
-        tensors by state (``"saved held"``, …) and nodes by state (``"nodes freed"``, …)."""
+        tensors by state (``"saved held"``, …) and without a size, nodes by state (``"nodes
+        freed"``, …)."""
         return dict(self._kept("counts", self._all_counts))
 
     def _all_counts(self) -> dict[str, int]:
@@ -368,6 +366,9 @@ class Graph(Displayed):
         }
         states = Counter(f"nodes {state}" for state in columns.state)
         states.update(f"saved {slot.state}" for row in columns.saved for slot in row)
+        states.update(
+            "saved without size" for row in columns.saved for slot in row if slot.is_without_size
+        )
         return totals | dict(sorted(states.items()))
 
     def with_modules(self, modules: tuple[ModuleInfo, ...]) -> Graph:

@@ -129,16 +129,15 @@ class History(Rows):
 
     def events(self, kind: type[Kind], until: int, since: int = 0) -> Iterator[tuple[int, Kind]]:
         """Events of a kind with their steps, ``until`` included."""
-        for (step, _), event in self._placed.get(kind, ()):
-            if since <= step <= until and isinstance(event, kind):
+        for (step, _), event in self.placed(kind):
+            if since <= step <= until:
                 yield step, event
 
     def told(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
         """Events of a kind with their places, up to where the recording has every step."""
-        for place, event in self._placed.get(kind, ()):
-            if place[0] >= self._told_until:
-                return
-            if isinstance(event, kind):
+        many = next((first for first, _ in self.counted), len(self.recording.records))
+        for place, event in self.placed(kind):
+            if place[0] < many:
                 yield place, event
 
     def placed(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
@@ -146,11 +145,6 @@ class History(Rows):
         for place, event in self._placed.get(kind, ()):
             if isinstance(event, kind):
                 yield place, event
-
-    @cached_property
-    def _told_until(self) -> int:
-        """The first step that stands for many."""
-        return next((first for first, _ in self.counted), len(self.recording.records))
 
     @cached_property
     def counted(self) -> tuple[tuple[int, int], ...]:

@@ -36,6 +36,8 @@ CELL: Final = "cell"
 """What source text of a notebook is called."""
 PROGRAM: Final = "program"
 """What is said of a script that ``gradviz run`` has started."""
+RECORDED: Final = "recorded program"
+"""What is said of one that is recorded."""
 EARLIER: Final = "earlier cell"
 """What that of an earlier recording is called; of a second one ``"earlier cell 2"``."""
 

@@ -390,9 +390,8 @@ class Recording(Displayed):
     @property
     def at_error(self) -> Step | None:
         """The step at which an exception left the code, ``None`` if none did."""
-        last = len(self.records) - 1
-        found = (i for i in range(last, -1, -1) if self.records[i].kind == "error")
-        return next((Step(self, i) for i in found), None)
+        steps = (Step(self, at) for at in range(len(self.records) - 1, -1, -1))
+        return next((step for step in steps if self.records[step.index].kind == "error"), None)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:

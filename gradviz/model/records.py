@@ -98,6 +98,12 @@ class SavedTensor:
     """Whether the numbers were not read since the budget of the look was used up; ``values=True``
     reads them."""
 
+    @property
+    def is_without_size(self) -> bool:
+        """Whether what it keeps is in no total of bytes, as of a sparse tensor: its memory is not
+        one storage. Packed saves, of which torch shows nothing, are not meant."""
+        return self.state in ("held", "modified") and None in (self.storage, self.storage_nbytes)
+
 
 @lru_cache(maxsize=10_000)
 def without_tensor(name: str, state: SavedState) -> SavedTensor:

@@ -38,7 +38,7 @@ def of_graph(graph_index: GraphIndex) -> str:
 
 
 def _kept(graph_index: GraphIndex) -> str:
-    size, without = graph_index.saved_bytes, graph_index.graph.saved_without_size
+    size, without = graph_index.saved_bytes, graph_index.counts.get("saved without size", 0)
     words = [formatting.size(size)] if size else []
     if without:
         words.append(f"{without:,} not counted")

@@ -171,4 +171,5 @@ def _count(node: Node | None) -> Counter[str]:
     found["leaves"] = int(node.variable is not None)
     found[f"nodes {node.state}"] += 1
     found.update(f"saved {slot.state}" for slot in node.saved)
+    found.update("saved without size" for slot in node.saved if slot.is_without_size)
     return found

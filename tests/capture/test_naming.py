@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import gradviz
-from gradviz.capture import traversal
+from gradviz.capture import naming, traversal
 
 at_module_level = torch.ones(2, requires_grad=True)
 
@@ -20,9 +20,12 @@ def names_of(graph: gradviz.Graph) -> list[str | None]:
     return [tensor.name for tensor in graph.tensors]
 
 
-def test_local_variables_give_names() -> None:
+def test_local_variables_give_names(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = torch.ones(2, requires_grad=True)
     product = weight * 2
+    assert names_of(gradviz.snapshot(product)) == ["product", "weight"]
+    monkeypatch.setattr(naming, "_word", lambda _: 0)  # frames that lie in memory in another way
+    monkeypatch.setattr(naming, "_LOCALS", naming._place_of_locals())
     assert names_of(gradviz.snapshot(product)) == ["product", "weight"]
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch._guards import TracingContext
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import gradviz
+from gradviz.capture.autograd.guards import is_compiled_now
 from gradviz.model.events import BackwardStarted, Event, Operation, OptimizerStepped
 from tests.models.gallery import EACH, Model
 from tests.models.placement import placed
@@ -61,7 +61,7 @@ def noting() -> Iterator[Ran]:
     ran, original = Ran(), torch.autograd.graph._engine_run_backward
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if TracingContext.try_get() is not None:  # a compiler looks at the model
+        if is_compiled_now():
             return original(outputs, *args, **kwargs)
         names: list[str] = []
         ran.nodes.append(names)

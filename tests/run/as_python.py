@@ -122,12 +122,17 @@ add(
     """
 import sys, traceback
 def shown(kind, value, tb):
-    print("HOOK", kind.__name__, len(traceback.extract_tb(tb)), value.__traceback__ is tb)
+    print("HOOK", value, kind.__name__, len(traceback.extract_tb(tb)), value.__traceback__ is tb)
     print(traceback.format_exc(), sys.last_value is value, sys.last_traceback is tb)
 sys.excepthook = shown
-def f():
-    raise ValueError(3)
-f()
+def f(depth):
+    try:
+        return f(depth + 1)
+    except RecursionError:
+        return depth
+def g():
+    raise ValueError(f(1))
+g()
 """,
     status=1,
 )
@@ -162,10 +167,12 @@ print("after")
 add(
     "what is freed at the end",
     """
+from functools import partial
 class Held:
     def __init__(self, name): self.name = name
     def __del__(self): print("freed", self.name)
-a, b = Held("a"), Held("b")
+class Failing: __del__ = partial(int, "no number")
+a, b, d = Held("a"), Held("b"), Failing()
 def f():
     c = Held("c")
     raise ValueError

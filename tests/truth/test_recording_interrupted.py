@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import _thread
 import signal
 import sys
@@ -46,7 +47,7 @@ def work() -> tuple[torch.Tensor, torch.Tensor]:
 def train(loss: torch.Tensor, handler: Any = signal.default_int_handler) -> None:
     with gradviz.record():
         if signal.getsignal(signal.SIGINT) is not handler:
-            signal.signal(signal.SIGINT, handler)
+            _signal.signal(signal.SIGINT, handler)
         y = torch.ones(3, requires_grad=True)
         z = (y * 2).sum() + loss
         z.register_hook(lambda g: g * 1)

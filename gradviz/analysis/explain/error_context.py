@@ -29,7 +29,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import History
-from gradviz.model.joining import CELL, PROGRAM
+from gradviz.model.joining import CELL, PROGRAM, RECORDED
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, say
@@ -76,6 +76,8 @@ class ErrorContext:
             )
         if PROGRAM in notes[0].values:
             return "; gradviz run --record shows it"
+        if RECORDED in notes[0].values:
+            return "; it is not recorded, as the lines of other threads are not"
         return "; gradviz.record() around the code shows it"
 
     # ------------------------------------------------------------------ where

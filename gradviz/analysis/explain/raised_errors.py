@@ -19,7 +19,7 @@ from gradviz.analysis.explain.not_followed import (
     not_listed_words,
     place_not_known,
 )
-from gradviz.model.events import BackwardEnded, Raised, Refused
+from gradviz.model.events import Raised
 from gradviz.model.explanation import Cause, Explanation
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, say
@@ -29,28 +29,17 @@ _ELSEWHERE: Final = re.compile(r"Caught \w+ in (?P<where>[^\n]+?)\.\nOriginal Tr
 
 
 def errors_in(recording: Recording) -> Iterator[Explanation]:
-    """One explanation per error that a line raised, caught or not."""
+    """One explanation per error that a line raised, caught or not: where it arose, for the step at
+    which it was raised last."""
     history = recording.history
-    raised = list(history.events(Raised, len(recording.records)))
-    for place, (step, event) in enumerate(raised):
-        if history.span(step) is not None:
-            continue  # what led to it is not recorded
-        later = raised[place + 1] if place + 1 < len(raised) else None
-        if later is not None and _is_same(event, *later, recording):
-            continue  # it is explained where it left the code
-        earlier = raised[place - 1] if place else None
-        if earlier is not None and _is_same(earlier[1], step, event, recording):
-            yield replace(explain(ErrorContext(history, *earlier)), step=step)
-        else:
-            yield explain(ErrorContext(history, step, event))
-
-
-def _is_same(earlier: Raised, step: int, event: Raised, recording: Recording) -> bool:
-    """Whether an error is the same that an inner line has raised before."""
-    facts = recording.records[step]
-    is_new = any(isinstance(e, (Refused, BackwardEnded)) for e in facts.events)
-    same = (earlier.type, earlier.message) == (event.type, event.message)
-    return facts.kind == "error" and same and not is_new
+    alike: dict[object, list[tuple[int, Raised]]] = {}
+    for step, event in history.events(Raised, len(recording.records)):
+        if history.span(step) is None:  # else what led to it is not recorded
+            key = ("", step) if event.number is None else event.number
+            alike.setdefault(key, []).append((step, event))
+    for (first, event), *again in alike.values():
+        found = explain(ErrorContext(history, first, event))
+        yield replace(found, step=again[-1][0]) if again else found
 
 
 def explain(context: ErrorContext) -> Explanation:
@@ -58,8 +47,9 @@ def explain(context: ErrorContext) -> Explanation:
     fault, found = _first(context)
     explanation = fault.explain(found)
     elsewhere = _ELSEWHERE.match(context.raised.message)
-    if elsewhere is not None and fault.kind != "other":
-        return _of_another(explanation, elsewhere["where"], context)
+    is_another = elsewhere is not None or context.raised.is_from_elsewhere
+    if is_another and fault.kind != "other":
+        return _of_another(explanation, elsewhere, context)
     return replace(
         explanation,
         raised=context.raised.type,
@@ -70,16 +60,20 @@ def explain(context: ErrorContext) -> Explanation:
     )
 
 
-def _of_another(explanation: Explanation, where: str, context: ErrorContext) -> Explanation:
-    """What is known of an error of a worker: nothing of it is in the line that got it."""
+def _of_another(
+    explanation: Explanation, worker: re.Match[str] | None, context: ErrorContext
+) -> Explanation:
+    """What is known of an error of a worker or thread: nothing of it is in the line that got it."""
+    where = "code that is not recorded" if worker is None else worker["where"]
     here = "; DataLoader(num_workers=0) runs it in this process" if "DataLoader" in where else ""
+    line = say("which line raised it, but for the traceback in the message{}", here)
     return Explanation(
         kind=explanation.kind,
         raised=context.raised.type,
         what=say("{} raised it, so its tensors are not seen here", where),
         why=explanation.why,
         noticed=context.noticed,
-        unknown=(say("which line raised it, but for the traceback in the message{}", here),),
+        unknown=() if worker is None else (line,),
         step=explanation.step,
         recording=explanation.recording,
     )

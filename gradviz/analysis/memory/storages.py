@@ -12,7 +12,6 @@ from gradviz.model.memory import HeldStorage, StorageKind, UnknownSave
 from gradviz.model.progress import counted
 from gradviz.model.records import Attribute, Node, SavedTensor, TensorInfo
 
-_THERE = ("held", "modified")
 _NO_STORAGE = "its memory is not one storage"
 _OPAQUE = "torch does not show what this node saves"
 _ON_CTX = "kept on ctx; backward does not free it"
@@ -91,7 +90,7 @@ def unknown_saves(nodes: Iterable[Node]) -> tuple[UnknownSave, ...]:
             if slot.state == "packed":
                 by = f"packed by {slot.packed_by}" if slot.packed_by else "packed by a hook"
                 found.append(UnknownSave(node.id, slot.name, by))
-            elif slot.state in _THERE and None in (slot.storage, slot.storage_nbytes):
+            elif slot.is_without_size:
                 found.append(UnknownSave(node.id, slot.name, _NO_STORAGE))
         if node.state == "opaque":
             found.append(UnknownSave(node.id, "", _OPAQUE))

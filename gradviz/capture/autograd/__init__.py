@@ -42,7 +42,6 @@ from gradviz.capture.autograd.engine_patch import (
     other_backwards,
     other_frames,
     own_backwards,
-    runs_backward,
 )
 from gradviz.capture.autograd.engine_threads import engine_threads, start_engine_threads
 from gradviz.capture.autograd.function_modes import mode_on, put_mode_on, take_mode_off
@@ -206,7 +205,6 @@ __all__ = [
     "put_mode_on",
     "reduced_names",
     "replica_in",
-    "runs_backward",
     "same_layout",
     "saved_of",
     "sequence_nr",

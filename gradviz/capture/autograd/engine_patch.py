@@ -47,6 +47,7 @@ import torch
 from gradviz.capture.autograd.code_objects import code_of, never_compiled
 from gradviz.capture.autograd.engine_threads import engine_threads
 from gradviz.capture.autograd.guards import is_compiled_now
+from gradviz.capture.stacks import stack_of
 from gradviz.capture.user_code import runs_user_code
 from gradviz.model.collector import no_collection
 
@@ -272,24 +273,16 @@ def own_backwards() -> list[Any]:
     return roots
 
 
-def runs_backward(code: CodeType) -> bool:
-    """Whether a function is the one of torch's by which every backward from Python runs."""
-    return code is _ENGINE
-
-
 def is_engine_thread() -> bool:
     """Whether this thread runs a node of a backward that another thread has called."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code is not _ENGINE:
-        frame = frame.f_back
-    return frame is None and torch._C._current_graph_task_id() >= 0
+    has_engine = any(frame.f_code is _ENGINE for frame in stack_of(sys._getframe()))
+    return not has_engine and torch._C._current_graph_task_id() >= 0
 
 
 def _roots_in(innermost: FrameType, thread: int) -> list[Any]:
     roots: list[Any] = []
-    frame: FrameType | None = innermost
     is_called = False
-    while frame is not None:
+    for frame in stack_of(innermost):
         code = frame.f_code
         if code is _ENGINE or code is run_when_nobody_reads.__code__:
             is_called = True
@@ -300,7 +293,6 @@ def _roots_in(innermost: FrameType, thread: int) -> list[Any]:
                 for value in list(frame.f_locals.values()):
                     roots.extend(_nodes_in(value))
             is_called = False
-        frame = frame.f_back
     return roots
 
 

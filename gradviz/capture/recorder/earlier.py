@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gradviz.capture.raising import Errors
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.model import Recording
+from gradviz.model.events import Raised
 from gradviz.model.joining import Remembered, joined
 
 MOST: Final = 20
@@ -27,8 +29,8 @@ class _Ended:
     remembered: Remembered
     thread: int
     size: int
-    error: tuple[int, type, str] | None
-    """The exception that left the code, if one did: what :func:`_facts_of` gives."""
+    errors: Errors
+    """The exceptions that it saw, by the numbers that they have in it."""
 
 
 class EarlierRecordings:
@@ -54,20 +56,19 @@ class EarlierRecordings:
         """Keep nothing any more."""
         self._ended = ()
 
-    def add(self, recording: Recording, live_graph: LiveGraph, error: BaseException | None) -> None:
+    def add(self, recording: Recording, live_graph: LiveGraph, errors: Errors) -> None:
         """A recording has ended; those that are too old are forgotten.
 
         Args:
             recording: The recording.
             live_graph: The graph as it is now.
-            error: What has left the code, if anything.
+            errors: The exceptions that it saw.
         """
         numbers = live_graph.numbers
         nodes = {numbers[key]: key for key in live_graph.nodes if key in numbers}
         storages = {key: name for name, key in live_graph.registry.storage_keys().items()}
         remembered = Remembered(recording, nodes, storages)
-        raised = None if error is None else _facts_of(error)
-        ended = _Ended(remembered, threading.get_ident(), _size(recording), raised)
+        ended = _Ended(remembered, threading.get_ident(), _size(recording), errors)
         kept, size = [ended], ended.size
         for one in self._ended[: MOST - 1]:
             size += one.size
@@ -89,21 +90,15 @@ class EarlierRecordings:
         found = (one.remembered for one in self._ended if one.thread == thread)
         return [one for one in found if one.nodes or one.storages]
 
-    def that_raised(self, error: BaseException) -> Recording | None:
-        """The recording that an exception has left, if it is kept.
-
-        No exception is kept alive for this, and its ``id()`` may be given again: so the text has to
-        be the same too.
-        """
-        facts = _facts_of(error)
-        found = (one.remembered.recording for one in self._ended if one.error == facts)
-        return next(found, None)
-
-
-def _facts_of(error: BaseException) -> tuple[int, type, str]:
-    """``id()``, class and arguments of an exception."""
-    words = [word for word in error.args if type(word) is str]
-    return id(error), type(error), "\n".join(words)
+    def that_saw(self, error: BaseException) -> tuple[Recording, int] | None:
+        """The recording in which an exception arose, and the last step at which it was raised."""
+        known = ((one.remembered.recording, one.errors.number(error)) for one in self._ended)
+        for recording, number in known:
+            raised = [] if number is None else [*recording.history.placed(Raised)]
+            seen = [(place[0], event) for place, event in raised if event.number == number]
+            if seen and not seen[0][1].is_from_elsewhere:
+                return recording, seen[-1][0]
+        return None
 
 
 def _size(recording: Recording) -> int:

@@ -20,6 +20,7 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.installed_files import folder_of
+from gradviz.capture.stacks import traceback_entries
 from gradviz.capture.user_code import runs_user_code
 
 NAME: Final = "__gradviz_call__"
@@ -111,11 +112,7 @@ def clean(traceback: TracebackType | None) -> None:
     """
     if traceback is None or traceback.tb_next is None:
         return
-    entries: list[TracebackType] = []
-    entry: TracebackType | None = traceback
-    while entry is not None:
-        entries.append(entry)
-        entry = entry.tb_next
+    entries = list(traceback_entries(traceback))
     if _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
         return  # the detour is not over yet; it is removed where the caller's frame comes first
     kept: list[TracebackType] = []

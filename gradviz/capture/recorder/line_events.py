@@ -18,14 +18,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final
 
 from gradviz.capture import autograd
+from gradviz.capture.raising import before_backward
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.source_text import Source, Spans
+from gradviz.capture.stacks import stack_of, traceback_entries
 from gradviz.model.events import Position
 from gradviz.model.source_line import SourceLine
 
@@ -122,16 +124,14 @@ class LineEvents:
         if self._levels:
             cell, line, place = None, self.line, self.code
         here, innermost = self.frame, None
-        entry = error.__traceback__ if isinstance(error, BaseException) else None
-        # What runs inside a backward is part of the line that called it.
-        while entry is not None and not autograd.runs_backward(entry.tb_frame.f_code):
+        trace = error.__traceback__ if isinstance(error, BaseException) else None
+        for entry in before_backward(list(traceback_entries(trace))):
             if entry.tb_frame is here or self.has(entry.tb_frame.f_code):
                 innermost = entry
-            entry = entry.tb_next
         if innermost is None:
             return line, place
         if innermost.tb_frame is not here and innermost.tb_frame.f_code is not cell:
-            place, line = self._place_of(innermost.tb_frame), None
+            return self.place_of(innermost)
         return line or self.sources[place].statement(innermost.tb_lineno), place
 
     @property
@@ -380,7 +380,7 @@ class LineEvents:
         """A followed frame calls torch: its line begins now if no event has told of it."""
         if self._pauses:
             return
-        stack = _stack_of(frame)
+        stack = list(stack_of(frame))
         while self._levels and self._levels[-1].frame not in stack:
             self.left(self._levels[-1].frame, False, None)
         level = self._levels[-1] if self._levels else None
@@ -449,6 +449,11 @@ class LineEvents:
             self.sources.append(source_text.of_code(code))
         return self._places[code]
 
+    def place_of(self, entry: TracebackType) -> tuple[int | None, int]:
+        """Line and source of an entry of a traceback, whether or not its lines are followed."""
+        place = self._place_of(entry.tb_frame)
+        return self.sources[place].statement(entry.tb_lineno), place
+
     def show(self, code: CodeType | None) -> None:
         """Show the text of a function whose lines are not followed, and where an error began."""
         if code is None or code in self._places:
@@ -477,12 +482,3 @@ class LineEvents:
         level = self._levels[-1] if self._levels else None
         value = None if level is None or level.line is None else (level.place, level.line)
         self._spans.begin(autograd.sequence_number(), value)
-
-
-def _stack_of(frame: FrameType | None) -> list[FrameType]:
-    """A frame and those that have called it."""
-    found: list[FrameType] = []
-    while frame is not None:
-        found.append(frame)
-        frame = frame.f_back
-    return found

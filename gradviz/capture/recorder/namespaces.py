@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gradviz.capture import naming
 from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.stacks import stack_of
 
 
 class Namespaces:
@@ -152,9 +153,7 @@ def variable_of(name: str) -> str:
 
 def _globals_of(file: str) -> dict[str, Any] | None:
     """Variables of the cell that runs now."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
+    for frame in stack_of(sys._getframe()):
         if frame.f_code.co_filename == file:
             return frame.f_globals
-        frame = frame.f_back
     return None

@@ -220,7 +220,7 @@ class Run:
             with working("record"):
                 self._line_steps.end(error, self._graph_reading)
                 recording = self._recording()
-                EARLIER.add(recording, self._live_graph, error)
+                EARLIER.add(recording, self._live_graph, self._line_steps.errors)
         finally:
             self._observers.stopped()
         problem = self.problem

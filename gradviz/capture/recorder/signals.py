@@ -36,6 +36,7 @@ from types import FrameType
 from typing import Any, Final, cast
 
 from gradviz.capture.recorder.frames import is_own
+from gradviz.capture.stacks import stack_of
 from gradviz.capture.user_code import RUNS_USER_CODE
 
 _LATER: Final = 0.002
@@ -165,35 +166,40 @@ def arrived() -> list[int]:
     return numbers
 
 
+_set: Final[Callable[[int, Any], Any]] = _signal.signal
+_get: Final[Callable[[int], Any]] = _signal.getsignal
+"""Python's own, in C."""
+
+
 class DeferredSignals:
     """Lets signals wait while the recorder is at work, where it cannot raise what they raise.
 
-    It stands in for the handlers that are written in Python, and for the functions in C by which
-    :mod:`signal` sets them and asks for them: those that the recorded code sets wait too, and
-    that code is told of its own.
+    It stands in for the handlers that are written in Python, and for the functions in C that set
+    them and ask for them, which :mod:`signal` calls: those that the recorded code sets wait too,
+    and that code is told of its own.
     """
 
     def start(self) -> None:
         """Stand in for them, unless another recording does."""
         is_main = threading.current_thread() is threading.main_thread()
-        if _CAN_RAISE or not is_main or vars(signal)["_signal"] is not _signal:
+        if _CAN_RAISE or not is_main or _signal.signal is not _set:
             return
-        vars(signal)["_signal"] = self
+        _signal.signal, _signal.getsignal = self.signal, self.getsignal
         for number in _signal.valid_signals():
-            handler = _signal.getsignal(number)
+            handler = _get(number)
             if callable(handler):
                 self.signal(number, handler)
 
     def stop(self) -> None:
         """Put all back."""
-        if vars(signal)["_signal"] is not self:
+        if _signal.signal != self.signal:
             return
         try:
             for number in _signal.valid_signals():
-                handler = _signal.getsignal(number)
+                handler = _get(number)
                 if handler is not _own(handler):
-                    _signal.signal(number, _own(handler))
-            vars(signal)["_signal"] = _signal
+                    _set(number, _own(handler))
+            _signal.signal, _signal.getsignal = _set, _get
         except BaseException:  # one that is back already was called
             self.stop()
             raise
@@ -201,14 +207,11 @@ class DeferredSignals:
     def signal(self, number: int, handler: Any) -> Any:
         """What ``signal.signal`` of the recorded code does."""
         stands_in = partial(_handle, handler) if callable(handler) else handler
-        return _own(_signal.signal(number, stands_in))
+        return _own(_set(number, stands_in))
 
     def getsignal(self, number: int) -> Any:
         """What ``signal.getsignal`` of the recorded code gives."""
-        return _own(_signal.getsignal(number))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_signal, name)
+        return _own(_get(number))
 
 
 def _own(handler: Any) -> Any:
@@ -226,8 +229,7 @@ def _handle(handler: Callable[[int, Any], Any], number: int, frame: FrameType | 
     global _busy_until
     begun = time.perf_counter()
     if begun >= _busy_until and not is_at_work(frame):
-        while frame is not None and is_own(frame.f_code):
-            frame = frame.f_back
+        frame = next((one for one in stack_of(frame) if not is_own(one.f_code)), None)
         _busy_until = begun + _MOMENT
         try:
             return handler(number, frame)

@@ -102,6 +102,9 @@ def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
     return Fact("bytes", slot.nbytes, words, words, words)
 
 
+_NOT_COUNTED: Final = Fact(
+    "storage", None, "not counted", "not counted", "not counted: its memory is not one storage"
+)
 _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "name": _slot_name,
     "tensor": _slot_tensor,
@@ -113,6 +116,8 @@ _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "dtype": lambda slot, around: dtype_fact(slot.dtype, around),
     "device": lambda slot, around: device_fact(slot.device, around),
     "nbytes": _nbytes,
-    "storage": lambda slot, around: storage_fact(slot.storage, slot.storage_nbytes),
+    "storage": lambda slot, around: (
+        _NOT_COUNTED if slot.is_without_size else storage_fact(slot.storage, slot.storage_nbytes)
+    ),
 }
 """Every fact of a saved tensor, in order."""

@@ -256,7 +256,8 @@ def _slot(facts: SlotFacts, is_new: bool = True) -> str:
     state = "" if facts["state"].value == "held" else facts["state"].words
     name, sizes = (facts["name"].short, facts["shape"].short) if is_new else ("", "")
     values, versions = facts["values"].short, facts["versions"].words
-    return formatting.join((name, values, state, sizes, versions), " ") or "held"
+    size = facts["storage"].short if facts["storage"].value is None else ""
+    return formatting.join((name, values, state, sizes, versions, size), " ") or "held"
 
 
 def _new_tensor(facts: TensorFacts) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -14,6 +15,7 @@ from gradviz.model.errors import GradvizError, OptionError, UnknownNodeError
 from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.html.image import frame_html, image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
@@ -124,6 +126,10 @@ class GraphWidget(anywidget.AnyWidget):
     def _forget_selection(self, _change: object) -> None:
         if self.selected and not self._has(self.selected):
             self.selected = ""
+
+    def _as_shown(self, options: DrawOptions) -> DrawOptions:
+        """How it is drawn, with the arrows and the density that are shown now."""
+        return replace(options, engine_arrows=self.engine_arrows, density=self.shown_density)
 
     @property
     def shown_density(self) -> Density:

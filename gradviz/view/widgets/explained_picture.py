@@ -92,7 +92,9 @@ class ExplainedPicture(Picture):
     def _without_values(self) -> ExplainedPicture:
         explanation = explanation_without_values(self._explanation)
         graph = graph_without_values(self.graph)
-        return ExplainedPicture(graph, explanation, self._shown, self.height, self._fold)
+        return ExplainedPicture(
+            graph, explanation, self._as_shown(self._options), self.height, self._fold
+        )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of every picture, with the card below it."""
@@ -105,9 +107,9 @@ class ExplainedPicture(Picture):
 
     def _png(self) -> bytes:
         if self._folding is not None:
-            folded = FoldedDrawing(self._folding, self._shown, self._marks)
+            folded = FoldedDrawing(self._folding, self._as_shown(self._options), self._marks)
             return svg_to_png(folded.text(variables=False))
-        drawn = picture(self.graph, self._shown, variables=False)
+        drawn = picture(self.graph, self._as_shown(self._options), variables=False)
         marked = highlighted_picture(drawn, self._explanation.marks, variables=False)
         return svg_to_png(write_lines(marked))
 

@@ -118,7 +118,7 @@ class Picture(FoldedWidget):
         known = super()._still
         if known or self._folding is None:
             return known
-        return FoldedDrawing(self._folding, self._shown, self._marks).text()
+        return FoldedDrawing(self._folding, self._as_shown(self._options), self._marks).text()
 
     @property
     def _marks(self) -> tuple[Highlight, ...]:
@@ -174,16 +174,16 @@ class Picture(FoldedWidget):
             with closing(self._without_values()) as bare:
                 bare.save(path)
             return
-        save(self._graph, path, self._shown, self._folding)
+        save(self._graph, path, self._as_shown(self._options), self._folding)
 
     def _page(self) -> str:
-        return to_page(self._graph, self._shown, self._folding)
+        return to_page(self._graph, self._as_shown(self._options), self._folding)
 
     def _without_values(self) -> Picture:
         """The same picture without numbers of tensors."""
-        return Picture(graph_without_values(self._graph), self._shown, self.height, self._fold)
-
-    @property
-    def _shown(self) -> DrawOptions:
-        """How it is drawn, with the arrows and the density that are shown now."""
-        return replace(self._options, engine_arrows=self.engine_arrows, density=self.shown_density)
+        return Picture(
+            graph_without_values(self._graph),
+            self._as_shown(self._options),
+            self.height,
+            self._fold,
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import traitlets
@@ -367,10 +366,7 @@ class Player(GraphWidget):
     def _pdf(self) -> bytes:
         from gradviz.view.export.files import to_pdf
 
-        options = replace(
-            self._options, engine_arrows=self.engine_arrows, density=self.shown_density
-        )
-        return to_pdf(self._recording.graph_at(self._shown), options)
+        return to_pdf(self._recording.graph_at(self._shown), self._as_shown(self._options))
 
     def _json(self) -> bytes:
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")

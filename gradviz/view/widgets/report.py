@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -199,7 +198,7 @@ class ReportWidget(FoldedWidget):
     def _drawn(self) -> str:
         """The picture of the graph, empty without one."""
         known = super()._still
-        drawing = None if known else self._drawn_as(self._shown)
+        drawing = None if known else self._drawn_as(self._as_shown(self._options))
         return drawing.text() if drawing else known
 
     @property
@@ -209,13 +208,10 @@ class ReportWidget(FoldedWidget):
 
     def _png(self) -> bytes:
         self._svg()
-        folded = self._drawn_as(self._shown)
-        return report_png(self._findings, self._drawn_figures, self._shown, folded)
-
-    @property
-    def _shown(self) -> DrawOptions:
-        """How it is drawn, with the arrows and the density that are shown now."""
-        return replace(self._options, engine_arrows=self.engine_arrows, density=self.shown_density)
+        folded = self._drawn_as(self._as_shown(self._options))
+        return report_png(
+            self._findings, self._drawn_figures, self._as_shown(self._options), folded
+        )
 
     def _csv(self) -> str:
         if not self.tables:

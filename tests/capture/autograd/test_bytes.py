@@ -11,6 +11,8 @@ import torch
 import gradviz
 from gradviz.capture import autograd
 from gradviz.capture.autograd.tensors import nbytes_of
+from gradviz.view import aria
+from gradviz.view.step_index import step_indexes
 from tests.each import each
 
 Make = Callable[[torch.Tensor], torch.Tensor]
@@ -69,8 +71,12 @@ def test_a_parameter_that_is_not_initialised_has_no_known_shape() -> None:
 
 def test_a_total_says_how_many_saved_tensors_it_leaves_out() -> None:
     x = torch.ones(2, 2, requires_grad=True)
-    graph = gradviz.snapshot(torch.sparse.mm(torch.eye(2).to_sparse(), x.exp()))
-    assert "2 saved tensors (16 B, 1 not counted)" in str(graph)
+    with gradviz.record() as recording:
+        y = torch.sparse.mm(torch.eye(2).to_sparse(), x.exp())
+    assert "2 saved tensors (16 B, 1 not counted)" in str(gradviz.snapshot(y))
+    assert "saved mat1 (2, 2) v0 not counted" in str(recording)
+    said = [aria.of_graph(index) for _, index, _ in step_indexes(recording)]
+    assert ["not counted" in words for words in said] == [False, True]
 
 
 def test_a_nested_tensor_has_the_bytes_of_its_numbers_a_jagged_one_of_its_offsets_too() -> None:

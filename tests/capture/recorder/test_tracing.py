@@ -33,7 +33,6 @@ stand_in(
     code_of=lambda function: getattr(function, "__code__", None),
     in_recording=lambda: False,
     is_exporting=lambda: False,
-    runs_backward=lambda code: False,
 )
 stand_in("torch", __file__="/torch/__init__.py", __path__=[], Tensor=type("T", (), {}), Size=tuple)
 stand_in("torch.nn", Module=type("Module", (), {}), Parameter=object)

@@ -80,8 +80,8 @@ COMMANDS: Final = (
     SeededFault(
         room="gradviz_run",
         file="gradviz_run/watched.py",
-        old="has_failed = error.code not in (None, 0)",
-        new="has_failed = error.code is not None",
+        old="error.code not in (None, 0)",
+        new="error.code is not None",
         shows="a script that ends with sys.exit(0) has a caught error explained as its end",
         where=("tests/run/test_run.py",),
     ),

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, Final
 
 from gradviz.capture import naming
 from gradviz.capture.error_text import error_text
+from gradviz.capture.raising import (
+    Errors,
+    innermost,
+    is_raised_again,
+    statement_of,
+)
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.loop_variables import LoopVariables
@@ -17,6 +24,7 @@ from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.replicas import reduced_by
+from gradviz.capture.stacks import traceback_entries
 from gradviz.model.events import Note, Operation, Raised, Refused, Write
 from gradviz.model.progress import Work
 
@@ -53,6 +61,8 @@ class LineSteps(Observer):
         self._backward_events = backward_events
         self._operations = operations
         self._work = work
+        self.errors = Errors()
+        """The exceptions that were seen."""
 
     def function_begins(self, frame: FrameType) -> None:
         """What the line has done so far, for the arguments, becomes a step of its own."""
@@ -78,36 +88,36 @@ class LineSteps(Observer):
     def line_ended(self, error: Any, value: Any) -> None:
         """A line has run; an exception that it raised has been caught by the recorded code."""
         self._observers.step_ends(value)
+        place = None
         if error is not None:
-            self._writer.add(self._raised(error))
+            place = self._add_raised(error)
         else:
             self._writer.events += self._loop_variables.bound()
-        self._step()
+        self._step(place)
         self._work.at("steps recorded", self._writer.steps)
 
     def end(self, error: BaseException | None, graph_reading: GraphReading) -> None:
         """Write down the last step: the error that has left the code, or its end."""
         if self._lines.is_block_cold:
             self.lines_left_out([0])
-        line, code = self._lines.stop(error)
+        place = self._lines.stop(error)
         left_out = graph_reading.is_coarse
         if left_out:
             graph_reading.read_all()
         if error is not None:
             frames.clean(error.__traceback__)
             self._observers.step_ends()
-            self._writer.add(self._raised(error))
-            self._writer.step("error", 0, line, code)
+            self._writer.step("error", 0, *(self._add_raised(error) or place))
         elif self._writer.events or left_out:
             self._observers.step_ends()
             self._writer.step("end", 0, None, 0)
 
-    def _step(self) -> None:
-        line, code = self._lines.ended
+    def _step(self, place: tuple[int | None, int] | None = None) -> None:
+        line, code = place or self._lines.ended
         self._writer.step("line", 0, line, code, depth=self._lines.depth)
 
-    def _raised(self, error: Any) -> Raised:
-        """An exception, or its class, as data."""
+    def _add_raised(self, error: Any) -> tuple[int | None, int] | None:
+        """Write down an exception, or its class; returns where it arose if that is not recorded."""
         if isinstance(error, BaseException) and not any(
             isinstance(event, Refused) for event in self._writer.events
         ):
@@ -117,7 +127,16 @@ class LineSteps(Observer):
         kind = error if isinstance(error, type) else type(error)
         reduced = () if isinstance(error, type) else reduced_by(error)
         failure = self._backward_events.failure
-        return Raised(kind.__name__, error_text(error), *failure, reduced=reduced)
+        number = place = None
+        if isinstance(error, BaseException):
+            entries = list(traceback_entries(error.__traceback__))
+            is_new = self.errors.number(error) is None
+            number = self.errors.add(error)
+            if is_new and is_raised_again(entries):
+                place = self._lines.place_of(entries[statement_of(entries, innermost(entries))])
+        raised = Raised(kind.__name__, error_text(error), *failure, reduced=reduced)
+        self._writer.add(replace(raised, number=number, is_from_elsewhere=place is not None))
+        return place
 
 
 def _name_of(code: CodeType) -> str:

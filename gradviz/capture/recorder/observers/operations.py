@@ -15,6 +15,7 @@ from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.tensor_keys import TensorKeys
 from gradviz.capture.recorder.torch_call import LEAVES_TORCH, TorchCall, tensors_in
+from gradviz.capture.stacks import traceback_entries
 from gradviz.capture.statistics import is_finite
 from gradviz.capture.values import summarise
 from gradviz.model.events import NotRecorded, Operand, Operation, Refused, Write
@@ -136,9 +137,7 @@ class Operations:
 
     def refused_inside(self, error: BaseException) -> Refused | None:
         """The function of torch that raised and makes no call that could be observed."""
-        entry = error.__traceback__
-        while entry is not None and entry.tb_next is not None:
-            entry = entry.tb_next
+        entry = next(reversed([*traceback_entries(error.__traceback__)]), None)
         name = None if entry is None else self._refusing.get(entry.tb_frame.f_code)
         if entry is None or name is None:
             return None

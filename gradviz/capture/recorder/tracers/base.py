@@ -11,6 +11,7 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observer, Observers
+from gradviz.capture.stacks import stack_of
 from gradviz.model.events import Note
 
 
@@ -137,9 +138,7 @@ class BaseTracer:
 
     def follow(self, frame: FrameType) -> None:
         """Tell of the line that a call comes from, unless it was told."""
-        inner: FrameType | None = frame
-        while inner is not None and not self.is_line_frame(inner):
-            inner = inner.f_back
+        inner = next(filter(self.is_line_frame, stack_of(frame)), None)
         if inner is not None:
             self.lines.called_from(inner)
 

@@ -27,6 +27,7 @@ from gradviz.capture.recorder.tracers.engine_threads import (
     set_trace,
 )
 from gradviz.capture.recorder.tracers.passed_on import CALL, RETURN, OtherTracer, settrace
+from gradviz.capture.stacks import stack_of
 from gradviz.capture.user_code import runs_user_code
 
 _ENDS: Final = (StopIteration, StopAsyncIteration, GeneratorExit)
@@ -72,11 +73,9 @@ class FrameTracer(BaseTracer):
         """Begin to tell; a debugger's or coverage's trace function goes on."""
         self._other.start()
         self._is_on = True
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
+        for frame in stack_of(sys._getframe(1)):
             if self.is_line_frame(frame):
                 self._other.needs_lines(frame)
-            frame = frame.f_back
         # In this frame, of which the other was told that it began.
         other, self._is_in_place = self._other.function, True
         set_trace(self._hook, _NOTHING if other is None else other)

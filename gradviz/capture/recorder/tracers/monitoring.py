@@ -13,6 +13,7 @@ from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
 from gradviz.capture.recorder.signals import at_work
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer
+from gradviz.capture.stacks import stack_of
 
 monitoring: Final[Any] = getattr(sys, "monitoring", None)
 """``sys.monitoring``, which Python has since 3.12."""
@@ -48,11 +49,9 @@ class MonitoringTracer(BaseTracer):
         monitoring.set_events(tool, begins | events.PY_UNWIND | events.EXCEPTION_HANDLED)
         if self.first is not None:
             self._add(self.first.f_code, has_lines=True)
-        running: FrameType | None = sys._getframe()
-        while running is not None:  # what runs already is not told to have started
+        for running in stack_of(sys._getframe()):  # what runs already is not told to have started
             if self.role(running.f_code).has_lines:
                 self._add(running.f_code, has_lines=True)
-            running = running.f_back
 
     def stop(self) -> None:
         """Tell nothing any more."""

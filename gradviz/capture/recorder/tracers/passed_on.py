@@ -33,6 +33,7 @@ from typing import Any, Final
 
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.signals import is_at_work
+from gradviz.capture.stacks import stack_of, traceback_entries
 from gradviz.capture.user_code import runs_user_code
 
 CALL: Final = 0
@@ -85,7 +86,9 @@ class OtherTracer:
         """Stand in for ``sys.settrace``."""
         self.function = sys.gettrace()
         self.has_traced = self.function is not None
-        self._known = {id(frame) for frame in _stack() if frame.f_trace is not None}
+        self._known = {
+            id(frame) for frame in stack_of(sys._getframe()) if frame.f_trace is not None
+        }
         sys.settrace = self._standing_in
 
     def stop(self) -> None:
@@ -94,7 +97,7 @@ class OtherTracer:
         self.function, self._changed = None, _nothing
         if sys.settrace is self._standing_in:
             sys.settrace = settrace
-        stack = _stack()
+        stack = list(stack_of(sys._getframe()))
         for frame in stack:
             if id(frame) in self._without_lines:
                 frame.f_trace_lines = False
@@ -118,7 +121,7 @@ class OtherTracer:
     def replaced(self, function: Any) -> None:
         """Another function traces from now on, frames that run already among others."""
         if function is not None and self.function is None:
-            for frame in _stack():
+            for frame in stack_of(sys._getframe()):
                 frame.f_trace_lines = True
         self.function = function
         self.has_traced = self.has_traced or function is not None
@@ -151,12 +154,10 @@ class OtherTracer:
 
     def _raise_soon(self, frame: FrameType, what: int, error: BaseException) -> None:
         """Have a trace function raise at the next instruction that is not the recorder's."""
-        traceback = error.__traceback__
-        while traceback is not None and frames.is_own(traceback.tb_frame.f_code):
-            traceback = traceback.tb_next
-        target = frame.f_back if what == RETURN else frame
-        while target is not None and frames.is_own(target.f_code):
-            target = target.f_back
+        entries = traceback_entries(error.__traceback__)
+        traceback = next((at for at in entries if not frames.is_own(at.tb_frame.f_code)), None)
+        stack = stack_of(frame.f_back if what == RETURN else frame)
+        target = next((one for one in stack if not frames.is_own(one.f_code)), None)
         had_opcodes = target is not None and target.f_trace_opcodes
         raiser = partial(self._raise, error.with_traceback(traceback), target, had_opcodes)
         if target is not None:
@@ -202,15 +203,6 @@ def _is_python(callback: Any) -> bool:
         return _is_python(callback.func)
     method = type(callback).__call__
     return isinstance(callback, (FunctionType, MethodType)) or isinstance(method, FunctionType)
-
-
-def _stack() -> list[FrameType]:
-    found: list[FrameType] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        found.append(frame)
-        frame = frame.f_back
-    return found
 
 
 def _nothing() -> None:
