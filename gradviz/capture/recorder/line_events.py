@@ -40,11 +40,9 @@ _QUIET_AMONG_OTHERS: Final = 200
 class _Level:
     """One frame whose lines are followed."""
 
-    __slots__ = ("begun", "calls", "error", "frame", "happened", "line", "number", "place")
+    __slots__ = ("begun", "calls", "error", "frame", "happened", "line", "place")
 
-    def __init__(self, frame: FrameType, place: int, happened: int, number: int) -> None:
-        self.number = number
-        """How many began before it."""
+    def __init__(self, frame: FrameType, place: int, happened: int) -> None:
         self.frame: FrameType | None = frame
         self.place = place
         self.line: int | None = None
@@ -76,8 +74,6 @@ class LineEvents:
         self._observer = observer
         self._pauses = 0
         self._levels: list[_Level] = []
-        self._begun = 0
-        """How many frames have had lines that were followed."""
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
         self._cell: tuple[CodeType | None, int | None, int] = (None, None, 0)
@@ -149,16 +145,6 @@ class LineEvents:
     def base(self) -> FrameType | None:
         """Frame of the recorded block or cell."""
         return self._levels[0].frame if self._levels else None
-
-    @property
-    def calls(self) -> tuple[int, ...]:
-        """Numbers of the calls whose lines are followed, the outermost first."""
-        return tuple([level.number for level in self._levels])
-
-    def spoken(self, depth: int) -> frozenset[str] | None:
-        """Names that the line of a call that runs speaks of; ``None`` if its text is not known."""
-        level = self._levels[depth]
-        return None if level.line is None else self.sources[level.place].words_of(level.line)
 
     @property
     def frame(self) -> FrameType | None:
@@ -424,8 +410,7 @@ class LineEvents:
         return self._enter(frame, place)
 
     def _enter(self, frame: FrameType, place: int) -> _Level:
-        self._levels.append(_Level(frame, place, self.happened(), self._begun))
-        self._begun += 1
+        self._levels.append(_Level(frame, place, self.happened()))
         self._observer.call_begins()
         return self._levels[-1]
 

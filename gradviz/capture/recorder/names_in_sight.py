@@ -12,10 +12,6 @@ their names. While a function runs it is enough that no module has got another p
 module or attribute since (``modules_changed``), and that those lists and objects among the
 attributes that the code speaks of hold the same; after lines of the block itself, modules are
 looked at as other objects are.
-
-A line of Python changes what it speaks of. So after a further line of a function only variables of
-that function are looked at, and what they hold only where the line speaks of them. If that has
-changed, or is not known, all variables are looked at: others may lead to the same objects.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ class _Rank(NamedTuple):
     kind: Kind
     depth: int
     order: int
-    """Place of the variable among those of its namespace."""
+    """Place of the variable among all."""
     at: tuple[int, ...]
     """Place among the names that it gives."""
 
@@ -81,10 +77,6 @@ class _Variable:
     modules: list[tuple[_Name, _Module]] = field(default_factory=list)
     version: int | None = None
     """Of its value, if that is a tensor."""
-
-    def is_of(self, value: Any) -> bool:
-        """Whether it is bound to the same object."""
-        return self.holds == (id(value), id(type(value)))
 
 
 class _Module:
@@ -179,74 +171,22 @@ class NamesInSight:
             Whether any name is another one than before, or what it names was written.
         """
         self._is_exact, self._words = is_exact, words
-        found = dict(enumerate(spaces))
-        return self._look(found, self._others(found))
-
-    def look_at_last(
-        self,
-        spaces: dict[int, list[tuple[str, Any]]],
-        words: frozenset[str] | None,
-        spoken: dict[int, frozenset[str] | None],
-    ) -> bool | None:
-        """As :meth:`look`, for the variables of the innermost functions that run.
-
-        Args:
-            spaces: Their namespaces by number, up to the last; those before are as they were.
-            words: Names that the code speaks of.
-            spoken: Names that the line of a function speaks of, ``None`` if they are not known;
-                the others have begun since.
-
-        Returns:
-            As :meth:`look`; ``None`` if all must be looked at.
-        """
-        self._is_exact, self._words = False, words
-        others = self._others(spaces, spoken)
-        values = {(number, name): v for number, space in spaces.items() for name, v in space}
-        for place in others:
-            known = self._variables.get(place)
-            if place[0] < min(spaces):
-                return None
-            if known is None:  # of what began just now: a module that others lead to, too
-                module = self._known_modules.get(id(values[place]))
-                if module is not None and not self._is_module_same(values[place]):
-                    return None
-            elif known.is_of(values.get(place)):
-                return None
-        return self._look(spaces, others)
-
-    def _others(
-        self,
-        spaces: dict[int, list[tuple[str, Any]]],
-        spoken: dict[int, frozenset[str] | None] | None = None,
-    ) -> set[Place]:
-        """Variables that lead to something else than before, of those that are spoken of."""
-        found = {place for key in self._registry.unnamed for place in self._named.get(key, ())}
-        for number, space in spaces.items():
-            words = None if spoken is None else spoken.get(number)
-            for name, value in space:
-                known = self._variables.get((number, name))
-                is_spoken = words is None or name in words
-                if known is None or not self._is_same(known, value, name, is_spoken):
-                    found.add((number, name))
-        return found
-
-    def _look(self, spaces: dict[int, list[tuple[str, Any]]], others: set[Place]) -> bool:
         changed = dict(self._registry.unnamed)
         self._registry.unnamed.clear()
+        again = {place for key in changed for place in self._named.get(key, ())}
         seen: dict[Place, int] = {}
         new: list[tuple[_Rank, str, torch.Tensor]] = []
-        for number, space in spaces.items():
+        for number, space in enumerate(spaces):
             for name, value in space:
                 place = number, name
                 seen[place] = len(seen)
-                if place in others:
+                known = self._variables.get(place)
+                if known is None or place in again or not self._is_same(known, value, name):
                     new += self._search(place, value, changed, len(seen))
-        first = min(spaces)
-        for place in [p for p in self._variables if p[0] >= first and p not in seen]:
+        for place in [place for place in self._variables if place not in seen]:
             self._forget(place, changed)
-            self._order.pop(place, None)
         is_written = self._look_at_versions(spaces)
-        self._order.update(seen)
+        self._order = seen
         for _, name, tensor in sorted(new, key=lambda one: one[0]):
             if self._registry.is_new(tensor):
                 self._registry.know(tensor, name)
@@ -254,10 +194,10 @@ class NamesInSight:
         renamed = [self._registry.name(key, self._names(key)) for key in changed]
         return any(renamed) or is_written
 
-    def _look_at_versions(self, spaces: dict[int, list[tuple[str, Any]]]) -> bool:
+    def _look_at_versions(self, spaces: list[list[tuple[str, Any]]]) -> bool:
         """Note which variables are tensors that were written; no mode sees ``set_`` (F2.18)."""
         is_written = False
-        for number, space in spaces.items():
+        for number, space in enumerate(spaces):
             for name, value in space:
                 if contents.is_plain_tensor(value):
                     known, version = self._variables[number, name], autograd.version_of(value)
@@ -266,10 +206,10 @@ class NamesInSight:
                         self._registry.has_changed((value,))
         return is_written
 
-    def _is_same(self, known: _Variable, value: Any, name: str, is_spoken: bool) -> bool:
-        if not known.is_of(value):
+    def _is_same(self, known: _Variable, value: Any, name: str) -> bool:
+        if known.holds != (id(value), id(type(value))):
             return False
-        if not is_spoken or not contents.may_contain(value):
+        if not contents.may_contain(value):
             return True
         modules: list[Any] = []
         if known.contents != _all_in([value], name == "self", modules):

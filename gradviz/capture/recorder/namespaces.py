@@ -73,37 +73,23 @@ class Namespaces:
         words = self._lines.words
         if words is None:
             return [self._naming(space) for space in self._spaces()]
-        block = self._mentioned_by_block(words)
-        functions = [self._mentioned_by(inner, words) for inner in self._inner()]
-        return functions if block is None else [block, *functions]
-
-    def mentioned_from(self, first: int) -> dict[int, list[tuple[str, Any]]] | None:
-        """Those from a place on; ``None`` if they have other places than the calls that run."""
-        words, inner = self._lines.words, self._inner()
-        block = None if words is None else self._mentioned_by_block(words)
-        if words is None or block is None or len(inner) != self._lines.depth:
-            return None
-        places = range(first, len(inner) + 1)
-        return {p: self._mentioned_by(inner[p - 1], words) if p else block for p in places}
-
-    def _mentioned_by_block(self, words: frozenset[str]) -> list[tuple[str, Any]] | None:
+        found = []
         if self._cell is not None:
-            return self._mentioned_in(self._cell, words)
-        if self._frame is None:
-            return None
-        local = naming.local_variables(self._frame)
-        space = [(n, v) for n, v in local if n in words and naming.may_name(n)]
-        # NOTE [Frame locals]: of a function they are not looked at in any other way.
-        is_function = naming.is_function_frame(self._frame)
-        if is_function or self._frame.f_locals is not self._frame.f_globals:
-            taken = {n for n, _ in local}
-            others = self._mentioned_in(self._frame.f_globals, words)
-            space += [(n, v) for n, v in others if n not in taken]
-        return space
-
-    def _mentioned_by(self, frame: FrameType, words: frozenset[str]) -> list[tuple[str, Any]]:
-        local = naming.local_variables(frame)
-        return [(n, v) for n, v in local if n in words and naming.may_name(n)]
+            found.append(self._mentioned_in(self._cell, words))
+        elif self._frame is not None:
+            local = naming.local_variables(self._frame)
+            space = [(n, v) for n, v in local if n in words and naming.may_name(n)]
+            # NOTE [Frame locals]: of a function they are not looked at in any other way.
+            is_function = naming.is_function_frame(self._frame)
+            if is_function or self._frame.f_locals is not self._frame.f_globals:
+                taken = {n for n, _ in local}
+                others = self._mentioned_in(self._frame.f_globals, words)
+                space += [(n, v) for n, v in others if n not in taken]
+            found.append(space)
+        for inner in self._inner():
+            local = naming.local_variables(inner)
+            found.append([(n, v) for n, v in local if n in words and naming.may_name(n)])
+        return found
 
     def _inner(self) -> list[FrameType]:
         """Frames of functions that the block or cell runs, the outermost first."""

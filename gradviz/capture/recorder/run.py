@@ -136,7 +136,7 @@ class Run:
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads
         )
-        self._tensor_names = TensorNames(namespaces, registry, graph_reading, lines)
+        self._tensor_names = TensorNames(namespaces, registry, graph_reading)
         self._problems = _Problems(writer)
         self._grad_modes = GradModes(writer, functions)
         # The order matters: nodes of custom Functions are noted before they are read; a step gets

@@ -44,7 +44,6 @@ class Source:
         self._returns = _returns(code)
         self._loops = _loops_of_one_line(code)
         self._lines = code.text.split("\n")
-        self._words_of: dict[int, frozenset[str]] = {}
 
     @property
     def words(self) -> frozenset[str] | None:
@@ -70,18 +69,6 @@ class Source:
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
         return self._first_of.get(line, line)
-
-    def words_of(self, statement: int) -> frozenset[str] | None:
-        """Words of the statement that begins at a line; ``None`` without a text."""
-        if not self.code.text:
-            return None
-        if statement not in self._words_of:
-            last = statement
-            while self._first_of.get(last + 1) == statement:
-                last += 1
-            text = " ".join(map(self.text, range(statement, last + 1)))
-            self._words_of[statement] = frozenset(re.findall(r"\w+", text))
-        return self._words_of[statement]
 
     def loop_variables(self, line: int) -> tuple[str, ...]:
         """Variables of the ``for`` loop whose body follows the statement of this line."""
