@@ -194,8 +194,9 @@ class _Walk:
         """
         if facts.kind == "counted":  # of which lines these were, those that follow say
             return
+        left_out = _left_out(facts)
         for run in self._running:
-            run.is_several |= run.depth in _left_out(facts)
+            run.is_several |= run.depth in left_out
         if first and self._records[first - 1].kind == "counted":
             first -= 1
         if facts.times is None:

@@ -112,7 +112,8 @@ class LineEvents:
         An exception that the function handles, or that passes through its ``with`` block, has left
         the lines of the call without a step.
         """
-        return self._left_by(self._levels[-1].error if self._levels else None)
+        error = self._levels[-1].error if self._levels else None
+        return (self.line, self.code) if error is None else self._left_by(error)
 
     def _left_by(self, error: Any) -> tuple[int | None, int]:
         """Line and source of the innermost line that an exception has left, by its traceback."""
@@ -134,6 +135,11 @@ class LineEvents:
     def depth(self) -> int:
         """How many calls of followed functions it is inside of."""
         return max(0, len(self._levels) - 1)
+
+    @property
+    def has_cold(self) -> bool:
+        """Whether there is cold code, and a call of torch in it is a step of its own."""
+        return bool(self.cold) and not self._pauses
 
     @property
     def is_block_cold(self) -> bool:
@@ -341,7 +347,7 @@ class LineEvents:
             self._quiet[id(frame.f_code)] = 0
         for depth, frame in enumerate(frames):
             level = self._levels[depth] if depth < len(self._levels) else None
-            if level is None or level.frame is not frame or level.line is None:
+            if level is None or level.frame is not frame or depth in left_out:
                 while len(self._levels) > max(depth, 1):
                     self._pop(False)
                 self.line_event(frame, frame.f_lineno)

@@ -15,7 +15,7 @@ import gradviz
 from gradviz.analysis.code.turns import turns_of
 from gradviz.capture.recorder import line_events
 from gradviz.capture.recorder.line_events import LineEvents
-from gradviz.model.events import Died, LoopVariable, Made, Note, Raised, Write
+from gradviz.model.events import Died, HookFired, LoopVariable, Made, Note, Raised, Write
 
 
 @contextmanager
@@ -275,3 +275,49 @@ def test_everything_told_says_the_same_wherever_something_happens() -> None:
         ]
 
     assert happened(20) == happened(10**9)
+
+
+def test_a_block_of_a_function_that_calls_itself_is_told_to_its_end() -> None:
+    x = torch.ones(2, requires_grad=True)
+    found: list[gradviz.Recording] = []
+
+    def recorded(depth: int) -> int:
+        total = 0
+        if depth:
+            for number in range(50):
+                total += number
+            return total + recorded(depth - 1) if depth > 1 else total
+        with gradviz.record() as recording:
+            size = sum(recorded(3) for _ in range(20))
+            y = x * size
+            y.sum().backward()
+        found.append(recording)
+        return total
+
+    recorded(0)
+    texts = [text for depth, text in steps(found[0]) if depth == 0]
+    assert texts == [
+        "size = sum(recorded(3) for _ in range(20))",
+        "y = x * size",
+        "y.sum().backward()",
+    ]
+
+
+def test_a_hook_that_calls_cold_code_leaves_the_lines_around_as_they_are() -> None:
+    x = torch.ones(2, requires_grad=True)
+
+    def scaled(grad: Tensor) -> Tensor:
+        return grad * (1 + 0 * silent(300))
+
+    def twice(y: Tensor) -> Tensor:
+        silent(300)
+        y.register_hook(scaled)
+        z = (y * 2).sum()
+        z.backward()
+        return z
+
+    with gradviz.record() as recording:
+        for _ in range(3):
+            twice(x * 3)
+    assert with_event(recording, HookFired) == ["z.backward()"] * 3
+    assert [depth for depth, text in steps(recording) if text == "z.backward()"].count(0) == 0

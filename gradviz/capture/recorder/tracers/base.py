@@ -113,24 +113,31 @@ class BaseTracer:
 
     def called_from(self, frame: FrameType) -> None:
         """A function of torch is about to be called: what runs is warm, NOTE [Cold code]."""
-        if self.lines.cold and self.is_first_thread:
-            base, chain = self.lines.base, []
-            inner: FrameType | None = frame
-            while inner is not None:
-                if inner is base or self.is_line_frame(inner):
-                    chain.append(inner)
-                if inner is base:
-                    break
-                inner = inner.f_back
-            codes = {id(one.f_code) for one in chain}
-            if inner is not None and not codes.isdisjoint(self.lines.cold):
-                with autograd.unseen():
-                    self.lines.warm(chain[::-1])
-                self.warmed(chain)
+        if not (self.lines.has_cold and self.is_first_thread):
+            return
+        base = self.lines.base
+        chain = [f for f in self._up_to_block(frame) if f is base or self.is_line_frame(f)]
+        if chain and not {id(one.f_code) for one in chain}.isdisjoint(self.lines.cold):
+            with autograd.unseen():
+                self.lines.warm(chain[::-1])
+            self.warmed(chain)
+
+    def _up_to_block(self, frame: FrameType) -> list[FrameType]:
+        """A frame and those around it, up to the block's; none if the block does not run it."""
+        found = []
+        for one in stack_of(frame):
+            found.append(one)
+            if one is self.lines.base:
+                return found
+        return []
+
+    def is_of_block(self, frame: FrameType) -> bool:
+        """Whether a frame runs the code of the block or cell."""
+        return self.lines.base is not None and frame.f_code is self.lines.base.f_code
 
     def watched(self, frame: FrameType) -> None:
         """An observer was told of a function; what it has noted is of the line that called."""
-        if self.lines.cold and self.lines.has_events() and frame.f_back is not None:
+        if self.lines.has_cold and self.lines.has_events() and frame.f_back is not None:
             self.called_from(frame.f_back)
 
     def warmed(self, frames: list[FrameType]) -> None:

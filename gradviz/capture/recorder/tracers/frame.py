@@ -246,7 +246,7 @@ class FrameTracer(BaseTracer):
                     is_cold = self.line(frame, role, frame.f_lineno)
                 if is_cold and self._other.function is None:
                     frame.f_trace_lines = False
-                    if frame is not self.lines.base:
+                    if not self.is_of_block(frame):
                         self._idle[id(frame.f_code)] = frame.f_code
         elif what == CALL:
             if watcher is not None:

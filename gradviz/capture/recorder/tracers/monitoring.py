@@ -141,8 +141,8 @@ class MonitoringTracer(BaseTracer):
     def _line_runs(self, frame: FrameType, line: int) -> None:
         if self.line(frame, self.role(frame.f_code), line):
             events = monitoring.events
-            left = events.PY_RETURN | events.PY_YIELD if frame is self.lines.base else 0
-            monitoring.set_local_events(self._tool, frame.f_code, left)
+            ends = events.PY_RETURN | events.PY_YIELD if self.is_of_block(frame) else 0
+            monitoring.set_local_events(self._tool, frame.f_code, ends)
 
     def warmed(self, frames: list[FrameType]) -> None:
         """As :meth:`BaseTracer.warmed`; that they begin need not be told."""
