@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -126,7 +127,9 @@ def text_about(
 def _parts(
     error: BaseException | None, recording: ProgramRecording | None, is_program: bool
 ) -> Iterator[str]:
-    said = "" if not is_program else PROGRAM if recording is None else RECORDED
+    # A recording would not have the lines of another thread.
+    may_be_recorded = recording is None and threading.current_thread() is threading.main_thread()
+    said = "" if not is_program else PROGRAM if may_be_recorded else RECORDED
     about = [] if error is None else [*autograds(error, said)]
     ended = recording if recording is not None and recording.has_ended else None
     if ended is not None and ended.last is not None:
