@@ -14,6 +14,8 @@ from gradviz.capture import autograd
 
 CHUNK: Final = 1 << 16
 """How many numbers are in memory in double precision at a time."""
+_FEW: Final = 8
+"""How many numbers are reduced in Python."""
 _COMPARABLE: Final = (torch.float32, torch.float64)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -110,6 +112,8 @@ def statistics_of(own: torch.Tensor, zeros: bool = True) -> Statistics:
         own: The tensor.
         zeros: Whether zeros are counted, which takes as long as all the rest.
     """
+    if own.numel() <= _FEW and not own.is_complex():
+        return _of_few(own, zeros)
     rows = _numbers([_reduced(*chunk, zeros) for chunk in _chunks(own)])
     low, high, total, norms, *filled = zip(*rows)
     nan = inf = 0
@@ -127,20 +131,9 @@ def statistics_of(own: torch.Tensor, zeros: bool = True) -> Statistics:
     )
 
 
-@unless_out_of_memory
-def few_numbers(own: torch.Tensor) -> list[float]:
-    """The numbers of a small :func:`readable` tensor that is not complex, in the order of rows."""
-    numbers = own.reshape(-1).tolist()
-    return [float(number) for number in numbers]
-
-
-def statistics_of_few(numbers: Sequence[float], zeros: bool = True) -> Statistics:
-    """As :func:`statistics_of`, of numbers that are listed: Python is faster than torch there.
-
-    Examples:
-        >>> statistics_of_few([3.0, 0.0, -4.0])  # doctest: +ELLIPSIS
-        Statistics(zeros=1, nan=0, inf=0, minimum=-4.0, mean=-0.333..., maximum=3.0, norm=5.0)
-    """
+def _of_few(own: torch.Tensor, zeros: bool) -> Statistics:
+    """As :func:`statistics_of`, of numbers so few that Python is faster than torch."""
+    numbers = [float(number) for number in own.reshape(-1).tolist()]
     return Statistics(
         numbers.count(0) if zeros else None,
         sum(map(math.isnan, numbers)),

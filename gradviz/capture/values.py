@@ -12,11 +12,9 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.statistics import (
     Statistics,
-    few_numbers,
     is_readable,
     readable,
     statistics_of,
-    statistics_of_few,
     unless_out_of_memory,
 )
 from gradviz.model import ValueSummary
@@ -129,15 +127,13 @@ def _summarised(
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
     if own is None or not own.numel():
         return _without_numbers(shape, dtype), None
-    is_listed = own.numel() <= MOST_VALUES
-    numbers = None if not is_listed or own.is_complex() else few_numbers(own)
-    found = statistics_of(own, zeros) if numbers is None else statistics_of_few(numbers, zeros)
+    found = statistics_of(own, zeros)
     if found is None:
         return _without_numbers(shape, dtype), None
     summary = ValueSummary(
         shape,
         dtype,
-        _values(own) if is_listed else None,
+        _values(own) if own.numel() <= MOST_VALUES else None,
         _rounded(found.minimum),
         _rounded_mean(found.mean, max(abs(found.minimum), abs(found.maximum))),
         _rounded(found.maximum),

@@ -16,7 +16,7 @@ from gradviz.capture.recorder.counted_steps import Rows, WrittenStep
 from gradviz.capture.recorder.kept_steps import KeptSteps
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.tensor_keys import TensorKeys
-from gradviz.model.events import Event, LoopVariable, Raised
+from gradviz.model.events import Event, LoopVariable, Note, Raised
 from gradviz.model.progress import counted
 from gradviz.model.recording import StepKind, StepRecord
 from gradviz.model.step_numbers import depth_of
@@ -150,16 +150,25 @@ class StepWriter:
 def _has_happened(record: StepRecord) -> bool:
     """Whether a line has to do with torch: not if a loop has gone on to a number, or if the line
     has only raised."""
-    changes = record.changes
-    is_plain = all(
-        isinstance(event, Raised) or (isinstance(event, LoopVariable) and event.value.shape is None)
+    return _has_changed(record) or not all(
+        isinstance(event, Raised)
+        or _is_left_out(event)
+        or (isinstance(event, LoopVariable) and event.value.shape is None)
         for event in record.events
     )
-    return not is_plain or bool(changes.nodes or changes.tensors)
 
 
 def _has_effect(record: StepRecord) -> bool:
     """Whether more has happened in a line than that a loop has gone on."""
-    changes = record.changes
-    is_only_loop = all(isinstance(event, LoopVariable) for event in record.events)
-    return not is_only_loop or bool(changes.nodes or changes.tensors)
+    return _has_changed(record) or not all(
+        isinstance(event, LoopVariable) or _is_left_out(event) for event in record.events
+    )
+
+
+def _has_changed(record: StepRecord) -> bool:
+    return bool(record.changes.nodes or record.changes.tensors)
+
+
+def _is_left_out(event: Event) -> bool:
+    """Whether it only says that lines before were not told."""
+    return isinstance(event, Note) and event.about == "lines without torch"

@@ -114,8 +114,8 @@ def check_recording(
     modules: Sequence[ModuleInfo] = (),
     order: Sequence[str] | None = None,
 ) -> None:
-    """Check the ids in the rows of a recording: entries refer to nodes that exist at the step,
-    all others to what exists at any step.
+    """Check the ids in the rows of a recording: entries and tensors refer to nodes that exist at
+    the step, all others to what exists at any step.
 
     Raises:
         DamagedError: If an id has another form, or refers to nothing, or if the entries of a node
@@ -125,32 +125,38 @@ def check_recording(
     known_nodes: dict[str, int] = {}
     """How many entries each node has."""
     known_tensors = {key for record in records for key, _ in record.changes.tensors}
+    tensors: dict[str, TensorInfo] = {}
     pointing: dict[str, int] = {}
-    """How many entries point to each node."""
+    """How many entries and tensors point to each node."""
     for i, record in enumerate(records):
         for j, (key, node) in enumerate(record.changes.nodes):
             place = f"steps[{i}].nodes[{j}]"
             _check_key(key, node, "n", place)
-            _count(nodes.pop(key, None), pointing, -1)
+            _count(_pointed_to(nodes.pop(key, None)), pointing, -1)
             if node is not None:
                 nodes[key] = node
-                _count(node, pointing, 1)
+                _count(_pointed_to(node), pointing, 1)
                 entries = len(node.next_functions)
                 if known_nodes.setdefault(key, entries) != entries:
                     said = f"has {entries} entries, {known_nodes[key]} at an earlier step"
                     raise DamagedError(said, f"{place}[1].next_functions")
         for j, (key, info) in enumerate(record.changes.tensors):
             _check_key(key, info, "t", f"steps[{i}].tensors[{j}]")
+            before = tensors.pop(key, None)
+            _count([] if before is None else [before.node], pointing, -1)
+            if info is not None:
+                tensors[key] = info
+                _count([info.node], pointing, 1)
         for j, (key, node) in enumerate(record.changes.nodes):
             place = f"steps[{i}].nodes[{j}]"
             if node is None and pointing.get(key):
-                raise DamagedError(f"{key!r} is gone, but a node points to it", place)
+                raise DamagedError(f"{key!r} is gone, but a node or a tensor has it", place)
             if node is not None:
                 _refer(_nodes_of(node), nodes, f"{place}[1]")
                 _refer_to_tensors(node, known_tensors, f"{place}[1]")
         for j, (_, info) in enumerate(record.changes.tensors):
             if info is not None:
-                _refer([(".node", info.node)], known_nodes, f"steps[{i}].tensors[{j}][1]")
+                _refer([(".node", info.node)], nodes, f"steps[{i}].tensors[{j}][1]")
         _refer(_roots(record.changes.roots or ()), known_nodes, f"steps[{i}].roots")
     _refer_to_modules(modules, known_tensors)
     _refer(((f"[{i}]", key) for i, key in enumerate(order or ())), known_nodes, "order")
@@ -164,10 +170,14 @@ def _check_key(key: str, row: Node | TensorInfo | None, letter: str, place: str)
         raise DamagedError(f"{row.id!r} is not {key!r}, whose row it is", f"{place}[1].id")
 
 
-def _count(node: Node | None, pointing: dict[str, int], by: int) -> None:
-    for entry in node.next_functions if node is not None else ():
-        if entry is not None:
-            pointing[entry[0]] = pointing.get(entry[0], 0) + by
+def _pointed_to(node: Node | None) -> list[str]:
+    return [] if node is None else [entry[0] for entry in node.next_functions if entry is not None]
+
+
+def _count(keys: Iterable[str | None], pointing: dict[str, int], by: int) -> None:
+    for key in keys:
+        if key is not None:
+            pointing[key] = pointing.get(key, 0) + by
 
 
 def _nodes_of(node: Node) -> Iterator[Reference]:

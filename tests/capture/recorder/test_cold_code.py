@@ -321,3 +321,17 @@ def test_a_hook_that_calls_cold_code_leaves_the_lines_around_as_they_are() -> No
             twice(x * 3)
     assert with_event(recording, HookFired) == ["z.backward()"] * 3
     assert [depth for depth, text in steps(recording) if text == "z.backward()"].count(0) == 0
+
+
+def test_reading_a_shape_in_a_silent_call_leaves_no_steps() -> None:
+    def rows(x: Tensor, count: int) -> int:
+        silent(count)
+        for number in range(count):
+            last = number
+        return int(x.shape[0]) + last
+
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        y = x * rows(x, 300)
+    assert steps(recording) == [(0, "y = x * rows(x, 300)")]
+    del y
