@@ -103,7 +103,7 @@ def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
 
 
 _NOT_COUNTED: Final = Fact(
-    "storage", None, "not counted", "not counted", "not counted: its memory is not one storage"
+    "storage", None, "not counted", "not counted", "not counted in the total"
 )
 _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "name": _slot_name,
