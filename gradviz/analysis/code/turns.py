@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from gradviz.analysis.code.statements import Statement, statements_of
-from gradviz.model.events import Note
+from gradviz.model.events import LoopVariable, Note
 from gradviz.model.recording import Code, Recording, StepRecord
 from gradviz.model.step_numbers import PART
 from gradviz.model.turns import Head, Turn
@@ -53,6 +53,8 @@ class _Run:
     """The counted lines in which its last turns began, if they are counted."""
     is_between: bool = False
     """Whether its head ran once more than turns began there."""
+    is_elsewhere: bool = False
+    """Whether it is in another turn than that of the line before."""
     is_several: bool = False
     """Whether it may have been left and begun again where steps are counted, or turns of it where
     no lines were told: how many turns were of which run is not known."""
@@ -197,6 +199,7 @@ class _Walk:
         left_out = _left_out(facts)
         for run in self._running:
             run.is_several |= run.depth in left_out
+            run.is_elsewhere = run.depth in left_out and self._is_silent(run)
         if first and self._records[first - 1].kind == "counted":
             first -= 1
         if facts.times is None:
@@ -217,6 +220,7 @@ class _Walk:
             if key not in known:
                 level = sum(self._is_in_body(run, place) for run in self._running)
                 self._running.append(_Run(key, facts.depth, level))
+                self._running[-1].is_several = facts.depth in left_out
         for run in self._running:
             if self._is_in_body(run, place):
                 self._body(run, place, facts, first)
@@ -281,7 +285,11 @@ class _Walk:
         if run.head is not None and (is_new or self._records[run.head[1]].times is None):
             since, head = run.head
             run.heads[head] = run.begin(since, place)
-        elif not run.turns or (run.depth == facts.depth and self._begins_again(run, facts)):
+        elif (
+            not run.turns
+            or run.is_elsewhere
+            or (run.depth == facts.depth and self._begins_again(run, facts))
+        ):
             run.begin(first, place)
         else:
             run.turns[-1].last = place
@@ -342,6 +350,13 @@ class _Walk:
                 key = facts.depth, *_place(facts)
                 found[key] = found.get(key, 0) + facts.times
         return found
+
+    def _is_silent(self, run: _Run) -> bool:
+        """Whether nothing has happened in the last turn of a loop: where lines were not told, the
+        loop has gone on like that."""
+        last = run.turns[-1] if run.turns else None
+        steps = [] if last is None else self._records[last.first : last.last + 1]
+        return all(isinstance(e, (LoopVariable, Note)) for step in steps for e in step.events)
 
     def _begins_again(self, run: _Run, facts: StepRecord) -> bool:
         """Whether a loop without a head goes back to the beginning of its body."""

@@ -105,9 +105,9 @@ class CallMode(TorchFunctionMode):
         self, frame: FrameType | None, func: Any, args: Any, kwargs: Any
     ) -> TorchCall | None:
         try:
-            if frame is not None:
-                self._tracer.called_from(frame)
             call = _call(func, args, kwargs)
+            if frame is not None:
+                self._tracer.called_from(frame, call.is_getter and not is_operation(call))
             if not (self._observer.before(call) and is_operation(call)):
                 return None
             with autograd.unseen():

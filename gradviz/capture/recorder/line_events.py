@@ -35,6 +35,8 @@ _QUIET: Final = 20
 """Lines of calls of a function in which nothing happens, after which it is cold."""
 _QUIET_AMONG_OTHERS: Final = 200
 """The same in calls in which something has happened, and in the recorded block or cell."""
+_LEAST: Final = 5
+"""Both are halved whenever code gets cold again, down to this."""
 
 
 class _Level:
@@ -86,12 +88,14 @@ class LineEvents:
         self.happened: Callable[[], int] = int
         """How often something has happened in a line so far."""
         self.has_events: Callable[[], bool] = bool
-        """Whether anything has been noted for the next step."""
+        """Whether anything has been noted for the next step, or may be when the line ends."""
         self.cold: dict[int, CodeType] = {}
         """NOTE [Cold code], by ``id()``: a code object's own hash goes through its constants."""
         self._quiet: dict[int, int] = {}
         """By ``id()``: in how many lines of code nothing has happened since something has. The
         tracer keeps the code."""
+        self._times_cold: Counter[int] = Counter()
+        """By ``id()``: how often code has got cold."""
 
     # ------------------------------------------------------- where the code is
 
@@ -310,7 +314,8 @@ class LineEvents:
             return
         statement = piece.statement(line)
         if statement == level.line and (line != statement or piece.may_come_again(statement)):
-            self._count(level)
+            if self.depth and not self.has_events():
+                self._count(level)
             return
         self._end(level)
         level.line, level.happened = statement, self.happened()
@@ -319,19 +324,28 @@ class LineEvents:
     def is_quiet(self, frame: FrameType) -> bool:
         """Whether nothing has happened for so long in the code of a frame that it may be cold."""
         quiet = self._quiet.get(id(frame.f_code), 0)
-        level = self._levels[-1] if self._levels else None
-        if quiet < _QUIET or level is None or level.frame is not frame:
+        if quiet < _LEAST:
             return False
-        is_alone = self.depth > 0 and level.begun == self.happened()
-        return is_alone or quiet >= _QUIET_AMONG_OTHERS
+        level = self._levels[-1] if self._levels else None
+        limit = _QUIET
+        if level is not None and level.frame is frame:
+            is_alone = self.depth > 0 and level.begun == self.happened()
+            limit = _QUIET if is_alone else _QUIET_AMONG_OTHERS
+        return quiet >= max(limit >> self._times_cold[id(frame.f_code)], _LEAST)
 
     def cool(self, frame: FrameType) -> None:
         """The lines of the code of a frame that is quiet are told no more: NOTE [Cold code]."""
         self.cold[id(frame.f_code)] = frame.f_code
-        if self.depth:
-            self._pop(False)
+        self._times_cold[id(frame.f_code)] += 1
+        level, depth = self._levels[-1] if self._levels else None, self.depth
+        if level is None or level.frame is not frame:
+            return
+        if not depth:
+            level.line = None
         else:
-            self._levels[-1].line = None
+            self._pop(False)
+            if level.begun != self.happened():  # it has steps, which perhaps go on
+                self._observer.lines_left_out([depth])
         self._mark()
 
     def warm(self, frames: Sequence[FrameType]) -> None:
@@ -385,7 +399,10 @@ class LineEvents:
 
     def left(self, frame: FrameType | None, failed: bool, value: Any) -> None:
         """A followed frame is left, by an exception or with a value."""
-        if frame is None or not self._levels or self._levels[-1].frame is not frame:
+        if frame is None or not self._levels:
+            return
+        if self._levels[-1].frame is not frame:  # as a generator that goes on in the same line
+            self._quiet[id(frame.f_code)] = self._quiet.get(id(frame.f_code), 0) + 1
             return
         if not failed:
             self._end(self._levels[-1], value)

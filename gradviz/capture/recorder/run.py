@@ -110,7 +110,8 @@ class Run:
             registry, options.values, _Origins(lines, modules, own_nodes)
         )
         self._writer = writer = StepWriter(live_graph, options.budget)
-        lines.happened, lines.has_events = lambda: writer.happened, lambda: bool(writer.events)
+        lines.happened = lambda: writer.happened
+        lines.has_events = lambda: bool(writer.events) or self._untracked_writes.compares
         known = KnownHooks(registry, tracer.role_changed)
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         modules.unregistered = UnregisteredTensors(registry, writer, lines, graph_reading)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,7 +16,16 @@ import gradviz
 from gradviz.analysis.code.turns import turns_of
 from gradviz.capture.recorder import line_events
 from gradviz.capture.recorder.line_events import LineEvents
-from gradviz.model.events import Died, HookFired, LoopVariable, Made, Note, Raised, Write
+from gradviz.model.events import (
+    Died,
+    HookFired,
+    LoopVariable,
+    Made,
+    Note,
+    Operation,
+    Raised,
+    Write,
+)
 
 
 @contextmanager
@@ -335,3 +345,133 @@ def test_reading_a_shape_in_a_silent_call_leaves_no_steps() -> None:
         y = x * rows(x, 300)
     assert steps(recording) == [(0, "y = x * rows(x, 300)")]
     del y
+
+
+def test_a_statement_over_several_lines_that_calls_torch_again_and_again_is_one_step() -> None:
+    def products(x: Tensor) -> list[Tensor]:
+        return [
+            x * number
+            for number in range(300)
+        ]  # fmt: skip
+
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        ys = products(x)
+        z = ys[0] * 2
+    assert steps(recording) == [
+        (1, "return ["),
+        (0, "ys = products(x)"),
+        (0, "z = ys[0] * 2"),
+    ]
+    del z
+
+
+def test_a_write_after_a_loop_on_one_line_is_in_its_own_line() -> None:
+    def put(array: Any) -> None:
+        for number in range(30): last = number  # fmt: skip  # noqa: E701
+        array[1] = last
+
+    array = np.ones(2, dtype="float32")
+    x = torch.from_numpy(array)
+    with gradviz.record() as recording:
+        y = x * 2
+        put(array)
+        z = x * 2
+    assert with_event(recording, Write) == ["array[1] = last"]
+    del y, z
+
+
+def test_operands_have_the_names_that_they_were_given_where_lines_were_not_told() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        a = x * 1
+        b = x * 2
+        for number in range(300):
+            last = number
+        a, b = b, a
+        y = a - b
+    (event,) = (e for e in recording.all_steps[-1].events if isinstance(e, Operation))
+    assert [operand.text for operand in event.inputs] == ["a", "b"]
+    del y, last
+
+
+def test_no_turn_has_a_number_that_lines_which_were_not_told_may_have_changed() -> None:
+    x = torch.ones(2, requires_grad=True)
+
+    def found_late(count: int) -> Tensor | None:
+        for number in range(count):
+            last = number
+            if last == count - 1:
+                return x * 2
+        return None
+
+    def silent_at_its_end(count: int) -> Tensor:
+        y = x * 2
+        for number in range(count):
+            last = number
+        return y * 1 if last < 0 else y
+
+    with gradviz.record() as recording:
+        for _ in range(5):
+            found_late(40)
+        silent_at_its_end(300)
+        z = x * 1
+        for number in range(500):
+            last = number
+            if last == 400:
+                z = z * 2
+    code = {code: recording.codes[code].text for code in range(len(recording.codes))}
+    late = [turn for turn in turns_of(recording) if "return x * 2" in code[turn.code]]
+    assert late[-1].number is None
+    assert late[-1].count is None
+    quiet = [turn for turn in turns_of(recording) if "return y * 1" in code[turn.code]]
+    assert {turn.count for turn in quiet} == {None}
+    at = [text_of(recording, step) for step in recording.records].index("z = z * 2")
+    assert [t.number for t in turns_of(recording) if t.first <= at <= t.last] == [None]
+
+
+def test_an_error_that_silent_lines_catch_is_of_no_other_line() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        number = 0
+        try:
+            while True:
+                number += 1
+                if number == 500:
+                    raise ValueError
+        except ValueError:
+            y = x * 3
+    assert with_event(recording, Raised) == []
+    del y
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="sets nothing in frames")
+def test_a_frame_tells_its_lines_to_a_debugger_once_the_recording_has_ended() -> None:
+    told = []
+
+    def main() -> None:
+        with gradviz.record():
+            silent(300)
+            for number in range(300):
+                last = number
+        sys._getframe().f_trace = lambda frame, event, _: told.append(event)
+        sys.settrace(lambda *_: None)
+        last += 1
+        last += 1
+        sys.settrace(None)
+
+    before = sys.gettrace()
+    try:
+        main()
+    finally:
+        sys.settrace(before)
+    assert told.count("line") >= 2
+
+
+def test_a_generator_on_one_line_is_cold_too() -> None:
+    def numbers(count: int) -> Iterator[int]:
+        for number in range(count): yield number  # fmt: skip  # noqa: E701, UP028
+
+    with lines_told() as told, gradviz.record():
+        sum(numbers(2_000))
+    assert len(told) < 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -40,6 +41,10 @@ class TensorNames(Observer):
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """A module has changed."""
         self._names.modules_changed()
+
+    def lines_left_out(self, depths: Sequence[int]) -> None:
+        """Tensors may have got other names, and are about to be named."""
+        self.step_ends()
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Look at the variables."""

@@ -134,8 +134,13 @@ class UntrackedWrites(Observer):
         with autograd.arithmetic():
             writes = self._compare(chosen, self._writer.events)
         # NOTE [Cold code]: which line has written is known only if every line is told.
-        self._writer.happened += not self._shared().isdisjoint(self._before)
+        self._writer.happened += self.compares
         return writes
+
+    @property
+    def compares(self) -> bool:
+        """Whether memory is compared that this thread can write unseen."""
+        return bool(self._before) and not self._shared().isdisjoint(self._before)
 
     def _chosen(self) -> set[int] | None:
         """Numbers of the storages that are compared; ``None``: all."""

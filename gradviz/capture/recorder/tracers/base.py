@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
@@ -107,13 +107,28 @@ class BaseTracer:
         """A line of a followed frame is about to run; whether its code is cold from here on."""
         lines = self.lines
         lines.line_event(frame, line)
-        if role.watcher is None and lines.is_quiet(frame):
-            lines.cool(frame)
-        return id(frame.f_code) in lines.cold
+        return self._cools(frame, role)
 
-    def called_from(self, frame: FrameType) -> None:
-        """A function of torch is about to be called: what runs is warm, NOTE [Cold code]."""
-        if not (self.lines.has_cold and self.is_first_thread):
+    def line_left(self, frame: FrameType, role: CodeRole, failed: bool, value: Any) -> bool:
+        """A followed frame is left; whether its code is cold from here on."""
+        self.lines.left(frame, failed, value)
+        return self._cools(frame, role)
+
+    def _cools(self, frame: FrameType, role: CodeRole) -> bool:
+        is_cold = id(frame.f_code) in self.lines.cold
+        if not is_cold and role.watcher is None and self.lines.is_quiet(frame):
+            self.lines.cool(frame)
+            return True
+        return is_cold
+
+    def called_from(self, frame: FrameType, is_read: bool = False) -> None:
+        """A function of torch is about to be called: what runs is warm, NOTE [Cold code].
+
+        Args:
+            frame: Calls it.
+            is_read: Whether an attribute is read, which makes and changes nothing.
+        """
+        if is_read or not (self.lines.has_cold and self.is_first_thread):
             return
         base = self.lines.base
         chain = [f for f in self._up_to_block(frame) if f is base or self.is_line_frame(f)]

@@ -105,6 +105,9 @@ class FrameTracer(BaseTracer):
     def stop(self) -> None:
         """Tell nothing any more."""
         self._is_on = self._is_in_place = False
+        for frame in stack_of(sys._getframe(1)):
+            if id(frame.f_code) in self.lines.cold:
+                frame.f_trace_lines = True
         self._other.stop()
         self.first = None
 
@@ -147,12 +150,16 @@ class FrameTracer(BaseTracer):
         """Take everything out of them; to be called while paused."""
         self._engine_threads.end()
 
-    def called_from(self, frame: FrameType) -> None:
+    def called_from(self, frame: FrameType, is_read: bool = False) -> None:
         """Tell of the line if another trace function may have kept it from being told."""
-        super().called_from(frame)
+        super().called_from(frame, is_read)
         if self._other.has_traced:
             with autograd.unseen():
                 self.follow(frame)
+
+    def _is_idle(self, frame: FrameType) -> None:
+        if not self.is_of_block(frame):
+            self._idle[id(frame.f_code)] = frame.f_code
 
     def warmed(self, frames: list[FrameType]) -> None:
         """As :meth:`BaseTracer.warmed`."""
@@ -246,8 +253,7 @@ class FrameTracer(BaseTracer):
                     is_cold = self.line(frame, role, frame.f_lineno)
                 if is_cold and self._other.function is None:
                     frame.f_trace_lines = False
-                    if not self.is_of_block(frame):
-                        self._idle[id(frame.f_code)] = frame.f_code
+                    self._is_idle(frame)
         elif what == CALL:
             if watcher is not None:
                 with at_work:
@@ -263,10 +269,12 @@ class FrameTracer(BaseTracer):
                     self.watched(frame)
             if has_lines:
                 with autograd.unseen():
-                    self.lines.left(frame, argument is None, _object(argument))
+                    if self.line_left(frame, role, argument is None, _object(argument)):
+                        self._is_idle(frame)
 
     def _raised(self, frame: FrameType, role: CodeRole, kind: Any, error: Any, tb: Any) -> None:
         frames.clean(tb)
         is_end = isinstance(kind, type) and issubclass(kind, _ENDS)
-        if (role.has_lines or frame is self.first) and not is_end:
+        is_told = role.has_lines or frame is self.first
+        if is_told and not is_end and id(frame.f_code) not in self.lines.cold:
             self.lines.raised(frame, kind if error is None else error)

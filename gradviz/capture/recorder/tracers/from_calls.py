@@ -53,7 +53,7 @@ class CallTracer(BaseTracer):
     def resume(self) -> None:
         """Nothing was paused."""
 
-    def called_from(self, frame: FrameType) -> None:
+    def called_from(self, frame: FrameType, is_read: bool = False) -> None:
         """A line calls torch."""
         with autograd.unseen():
             self.follow(frame)

@@ -140,9 +140,12 @@ class MonitoringTracer(BaseTracer):
 
     def _line_runs(self, frame: FrameType, line: int) -> None:
         if self.line(frame, self.role(frame.f_code), line):
-            events = monitoring.events
-            ends = events.PY_RETURN | events.PY_YIELD if self.is_of_block(frame) else 0
-            monitoring.set_local_events(self._tool, frame.f_code, ends)
+            self._is_cold(frame)
+
+    def _is_cold(self, frame: FrameType) -> None:
+        events = monitoring.events
+        ends = events.PY_RETURN | events.PY_YIELD if self.is_of_block(frame) else 0
+        monitoring.set_local_events(self._tool, frame.f_code, ends)
 
     def warmed(self, frames: list[FrameType]) -> None:
         """As :meth:`BaseTracer.warmed`; that they begin need not be told."""
@@ -198,7 +201,9 @@ class MonitoringTracer(BaseTracer):
         if self.is_line_frame(frame):
             if error is not None:
                 self.lines.raised(frame, error)
-            self.lines.left(frame, not is_known, value)
+            role = self.role(frame.f_code)
+            if self.line_left(frame, role, not is_known, value) and not self.is_of_block(frame):
+                self._is_cold(frame)
 
     @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
