@@ -475,3 +475,17 @@ def test_a_generator_on_one_line_is_cold_too() -> None:
     with lines_told() as told, gradviz.record():
         sum(numbers(2_000))
     assert len(told) < 100
+
+
+def test_a_recursion_without_end_that_calls_torch_ends_as_it_does_plain() -> None:
+    def deeper(x: Tensor) -> Tensor:
+        return deeper(x * 1)
+
+    with gradviz.record() as recording, pytest.raises(RecursionError):
+        deeper(torch.ones(2))
+    assert "stack used up" in {
+        event.about
+        for step in recording.records
+        for event in step.events
+        if isinstance(event, Note)
+    }

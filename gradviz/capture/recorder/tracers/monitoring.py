@@ -207,6 +207,8 @@ class MonitoringTracer(BaseTracer):
 
     @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
+        if isinstance(error, RecursionError):
+            return  # the recorder gets one, too, where it looks, and would look at its own
         traceback = error.__traceback__
         if traceback is not None and traceback.tb_next is None and not self._has_lines(code):
             return  # as most of them are, there is nothing to clean and no line to tell of
