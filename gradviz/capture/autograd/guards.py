@@ -18,33 +18,52 @@ _profiled: Final = threading.local()
 
 
 class _Unseen:
-    """What :func:`unseen` gives: it is entered for every line, so it is no generator."""
+    """What :func:`unseen` gives: it is entered for every line, so it is no generator.
 
-    __slots__ = ("_dispatch", "_functions", "_profiled", "_traced")
+    As a generator does, it undoes what it has done when it is dropped: a Ctrl-C may come while it
+    is entered or left.
+    """
+
+    __slots__ = ("_dispatch", "_functions", "_has_begun", "_profiled", "_traced")
+
+    def __init__(self) -> None:
+        self._has_begun = False
+        self._traced, self._profiled = None, False
 
     def __enter__(self) -> None:
         self._functions = _C.DisableTorchFunction()
         self._dispatch = _C._DisableTorchDispatch()
-        self._traced, self._profiled = None, False
-        self._functions.__enter__()
+        self._has_begun = True
         try:
-            self._dispatch.__enter__()
-            traced = _C._get_tracing_state()
-            profiled = _C._autograd._profiler_enabled() and not _is_suspended()
-            if traced or profiled:
-                self._traced, self._profiled = traced, profiled
-                _suspend(bool(traced), profiled)
+            self._begin()
         except BaseException:
             self.__exit__()
             raise
 
+    def _begin(self) -> None:
+        self._functions.__enter__()
+        self._dispatch.__enter__()
+        traced = _C._get_tracing_state()
+        profiled = _C._autograd._profiler_enabled() and not _is_suspended()
+        if traced or profiled:
+            self._traced, self._profiled = traced, profiled
+            _suspend(bool(traced), profiled)
+
     def __exit__(self, *_: object) -> None:
         try:
-            if self._traced or self._profiled:
-                _resume(self._traced, self._profiled)
+            self._end()
         finally:
             self._dispatch.__exit__(None, None, None)
             self._functions.__exit__(None, None, None)
+            self._has_begun = False
+
+    def _end(self) -> None:
+        if self._traced or self._profiled:
+            _resume(self._traced, self._profiled)
+
+    def __del__(self) -> None:
+        if self._has_begun:
+            self.__exit__()
 
 
 def unseen() -> _Unseen:
@@ -101,27 +120,31 @@ class _Arithmetic(_Unseen):
 
     __slots__ = ("_is_on", "_modes", "_waited")
 
-    def __enter__(self) -> None:
+    def __init__(self) -> None:
+        super().__init__()
         self._is_on = torch.is_grad_enabled()
-        self._modes, self._waited = None, wait_anew()
-        super().__enter__()
-        try:
-            if _C._len_torch_dispatch_stack() or _len_torch_dispatch_stack_pre_dispatch():
-                self._modes = _disable_current_modes()
-                self._modes.__enter__()
-            _C._set_grad_enabled(False)
-        except BaseException:
-            self.__exit__()
-            raise
+        self._modes: Any = None
+        self._waited: Any = None
 
-    def __exit__(self, *_: object) -> None:
+    def _begin(self) -> None:
+        super()._begin()
+        self._waited = wait_anew()
+        if _C._len_torch_dispatch_stack() or _len_torch_dispatch_stack_pre_dispatch():
+            self._modes = _disable_current_modes()
+            self._modes.__enter__()
+        _C._set_grad_enabled(False)
+
+    def _end(self) -> None:
         try:
             _C._set_grad_enabled(self._is_on)
-            wait_as_before(self._waited)
-            if self._modes is not None:
-                self._modes.__exit__(None, None, None)
+            waited, self._waited = self._waited, None
+            if waited is not None:
+                wait_as_before(waited)
+            modes, self._modes = self._modes, None
+            if modes is not None:
+                modes.__exit__(None, None, None)
         finally:
-            super().__exit__()
+            super()._end()
 
 
 def arithmetic() -> _Arithmetic:
