@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Final
 
@@ -399,17 +400,15 @@ class _Waited(threading.local):
 _waited: Final = _Waited()
 
 
-def wait_anew() -> tuple[set[torch.device], bool]:
-    """Let :func:`wait_until_written` wait once for each device, until :func:`wait_as_before` gets
-    what this gives, before other code runs."""
+@contextmanager
+def waiting_once() -> Iterator[None]:
+    """Let :func:`wait_until_written` wait once for each device; to be left before other code."""
     outer = _waited.devices, _waited.is_reading
     _waited.devices, _waited.is_reading = set(), True
-    return outer
-
-
-def wait_as_before(outer: tuple[set[torch.device], bool]) -> None:
-    """End what :func:`wait_anew` has begun."""
-    _waited.devices, _waited.is_reading = outer
+    try:
+        yield
+    finally:
+        _waited.devices, _waited.is_reading = outer
 
 
 def wait_until_written(tensor: torch.Tensor) -> bool:
