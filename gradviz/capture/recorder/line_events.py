@@ -5,7 +5,8 @@ Most lines of an ordinary program call nothing of torch: to be told of them cost
 what they cost themselves. So code is *cold* after some lines in a row in which nothing happened,
 few if nothing has happened in the call at all: its lines, and its calls, are told no more. A call
 of torch warms the functions that run at that time, from the recorded block down to the one that
-calls. Where lines were left out like that, a note says so in the next step.
+calls; it gets cold sooner then. Where lines were left out like that, a note says so in the next
+step, and turns of loops that may have been among them have no numbers.
 
 Nothing has happened in a line that makes no event and changes no row, but that a loop has bound a
 tensor, and while memory is compared that others can write. What dies, or gets another name, in
