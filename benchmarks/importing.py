@@ -13,7 +13,8 @@ STAGES = {
     "torch": "import torch",
     "gradviz": "import gradviz",
     "gradviz.reading": "the first snapshot or record",
-    "gradviz.api": "the first show, audit, memory or compare",
+    "gradviz.api": "the first show",
+    "gradviz.reports": "the first audit, memory or compare",
 }
 """Modules in the order in which they are imported, and what imports them."""
 

