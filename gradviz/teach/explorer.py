@@ -22,7 +22,7 @@ from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import ending_of, write_file
-from gradviz.view.html.image import image_html
+from gradviz.view.parts.image import image_html
 from gradviz.view.text import clean, shorten
 from gradviz.view.widgets.base import GraphWidget
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gradviz.model.question import Question
-from gradviz.view.html.image import image_html
-from gradviz.view.html.words import with_code
 from gradviz.view.outlines.question import answer_lines, program
+from gradviz.view.parts.html import with_code
+from gradviz.view.parts.image import image_html
 from gradviz.view.text import xml
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from gradviz.model.verdict import Attempt, Outcome
-from gradviz.view.html.words import with_code
 from gradviz.view.outlines.repair import SIGNS, run_words
+from gradviz.view.parts.html import with_code
 from gradviz.view.text import xml
 
 _CELL: Final = "text-align:left;padding:2px 14px 2px 0"

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from gradviz.view.html.image import image_html
 from gradviz.view.outlines.report import CLOSED, OPEN, closed_words, left_out
+from gradviz.view.parts.image import image_html
 from gradviz.view.text import xml
 
 ROWS: Final = 400

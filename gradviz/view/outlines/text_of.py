@@ -10,11 +10,12 @@ from gradviz.model.graph import Graph
 from gradviz.model.question import Question
 from gradviz.model.recording import Recording
 from gradviz.model.report import Report
-from gradviz.view.outlines.explanation import explanation_text, explanations_text
+from gradviz.view.contents.parts_of import parts_of
 from gradviz.view.outlines.graph import outline
 from gradviz.view.outlines.question import question_text
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.outlines.report import report_text
+from gradviz.view.parts.text import as_text
 
 
 @singledispatch
@@ -34,5 +35,9 @@ def text_of(subject: object) -> str:
 text_of.register(Graph, outline)
 text_of.register(Question, question_text)
 text_of.register(Recording, recording_outline)
-text_of.register(Explanation, explanation_text)
-text_of.register(Explanations, explanations_text)
+
+
+@text_of.register(Explanation)
+@text_of.register(Explanations)
+def _(subject: object) -> str:
+    return as_text(parts_of(subject))

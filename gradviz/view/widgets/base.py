@@ -16,7 +16,7 @@ from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.html.image import frame_html, image_html
+from gradviz.view.parts.image import frame_html, image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
 PAGE_MOST: Final = 2_000_000

@@ -12,6 +12,7 @@ from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import explanation_without_values, graph_without_values
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
@@ -22,8 +23,7 @@ from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.explanation import explanation_card
-from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.outlines.text_of import text_of
 from gradviz.view.widgets.picture import Picture
 
 
@@ -65,7 +65,7 @@ class ExplainedPicture(Picture):
     def _explained(self, outline: str) -> str:
         if "_explanation" not in self.__dict__:
             return outline
-        return f"{explanation_text(self._explanation)}\n\n{outline}"
+        return f"{text_of(self._explanation)}\n\n{outline}"
 
     def save(
         self,
@@ -103,7 +103,7 @@ class ExplainedPicture(Picture):
 
     @property
     def _card(self) -> str:
-        return explanation_card(self._explanation)
+        return html_of(self._explanation)
 
     def _png(self) -> bytes:
         if self._folding is not None:

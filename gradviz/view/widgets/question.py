@@ -13,8 +13,8 @@ from gradviz.view.documents.score import score_document
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import write_as
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.html.image import image_html
 from gradviz.view.html.question import question_html
+from gradviz.view.parts.image import image_html
 from gradviz.view.widgets.base import GraphWidget
 from gradviz.view.widgets.player import Player
 

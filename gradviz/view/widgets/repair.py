@@ -13,8 +13,8 @@ from gradviz.view.animation.animation import Animations
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.documents.repair import repair_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.image import image_html
 from gradviz.view.html.repair import repair_html
+from gradviz.view.parts.image import image_html
 from gradviz.view.widgets.base import GraphWidget
 
 ANSWERED: Final = b"1"

@@ -1,0 +1,120 @@
+"""The parts that reports, explanations, questions and repairs consist of.
+
+A thing says once what its parts are (``gradviz.view.contents``). Three writers turn parts into
+text, HTML and data for the browser; they know parts only. Words are clean already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from gradviz.model.sentence import Sentence
+
+Look: TypeAlias = Literal["", "title", "what", "quiet"]
+Tone: TypeAlias = Literal["error", "warning", "note"]
+"""``"error"``: torch raised; ``"warning"``: it did not, and a gradient is wrong; ``"note"``: it is
+worth a look."""
+WIDTH: Final = 88
+"""Characters of a line of text."""
+IN_TEXT: Final = {"only in": "text"}
+"""Of a field that only text needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Words, with code between backticks."""
+
+    words: Sentence
+    name: str = field(default="", metadata=IN_TEXT)
+    """What it is: text says it before the words, elsewhere their place does."""
+    look: Look = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """Code, or other lines whose spaces count."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemList:
+    """Sentences, each an item."""
+
+    items: Sequence[Sentence]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A label with one or more values."""
+
+    name: str
+    values: tuple[Sentence, ...] = ()
+    code: str = ""
+    """Source text that belongs to the first value."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldList:
+    """Labels with their values."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the code."""
+
+    where: Sentence
+    """``in place of line 4``; empty if no line is given."""
+    lines: tuple[str, ...]
+    """Python to type; empty where a line is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do, with code to type."""
+
+    name: str
+    """``"fix 2"``."""
+    short: str = field(metadata=IN_TEXT)
+    """The same in a sentence: ``"the fix"``."""
+    does: Sentence
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Parts that are folded where there is something to unfold them."""
+
+    summary: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Parts in a frame with a head."""
+
+    title: str
+    kind: str
+    tone: Tone
+    facts: tuple[Field, ...] = field(metadata=IN_TEXT)
+    """The head as fields, which text has at the end."""
+    parts: tuple[Part, ...]
+
+
+Part: TypeAlias = "Paragraph | CodeBlock | ItemList | FieldList | Advice | Details | Region"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a thing consists of."""
+
+    blocks: tuple[tuple[Part, ...], ...]
+    """In text there is an empty line between them."""
+    width: int = WIDTH
+    """Characters of a line of text; 0: lines are not wrapped."""
+    indent: str = "    "
+    """What text has before code and items."""
