@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any, Final
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
+from gradviz.model.report import Report
 from gradviz.view.contents.explanation import explanation_parts, explanations_parts
+from gradviz.view.contents.report import report_parts
 from gradviz.view.parts.html import as_html
 from gradviz.view.parts.part import Parts
+
+THINGS: Final = (Explanation, Explanations, Report)
+"""What has parts."""
 
 
 @singledispatch
 def parts_of(thing: object) -> Parts:
-    """What a thing consists of: an explanation, several of them.
-
-    Raises:
-        TypeError: If it has no parts.
-    """
-    raise TypeError(f"{type(thing).__name__} has no parts")
+    """What a thing consists of: one of :data:`THINGS`, anything else being taken for a report."""
+    findings: Any = thing
+    return report_parts(findings)
 
 
 def html_of(thing: object) -> str:
@@ -29,7 +32,7 @@ def html_of(thing: object) -> str:
         >>> "loss is &lt;2&gt;" in found
         True
     """
-    return "".join(as_html(part) for block in parts_of(thing).blocks for part in block)
+    return as_html(parts_of(thing))
 
 
 parts_of.register(Explanation, explanation_parts)

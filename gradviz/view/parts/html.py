@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from gradviz.model.report import Table
+from gradviz.view.parts.image import image_html
 from gradviz.view.parts.part import (
     Advice,
     Change,
@@ -17,13 +19,20 @@ from gradviz.view.parts.part import (
     Details,
     Field,
     FieldList,
+    Image,
     ItemList,
     Paragraph,
     Part,
     Region,
+    Rows,
 )
-from gradviz.view.text import xml
+from gradviz.view.parts.table import excerpt, is_numeric
+from gradviz.view.text import clean, xml
 
+ROWS: Final = 400
+"""Rows of a table in HTML that the widget replaces."""
+_STEP: Final = "\u2003"
+"""A space that HTML keeps; a style would not reach a notebook that is not trusted."""
 _RIM: Final = "var(--jp-border-color1,#8c959f)"
 _QUIET: Final = "color:var(--jp-ui-font-color2,inherit)"
 _CODE_FONT: Final = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
@@ -63,21 +72,27 @@ _STYLES: Final = {
 """By element and by look."""
 
 
-def as_html(part: Part, *, inside: bool = False) -> str:
-    """A part as HTML, all text escaped; the same bytes for the same part.
+def as_html(parts: Iterable[Part], *, is_page: bool = False) -> str:
+    """Parts as HTML, all text escaped; the same bytes for the same parts.
 
     Args:
-        part: What is written.
-        inside: Whether it is in a region.
+        parts: What is written.
+        is_page: Whether it is for a page, which has the title as its headline; pictures are SVG
+            elements. Else they are data images, the only form that a notebook that is not trusted
+            shows.
 
     Examples:
         >>> from gradviz.model.sentence import Sentence
-        >>> as_html(Paragraph(Sentence("set `a < b`")))
+        >>> as_html([Paragraph(Sentence("set `a < b`"))])
         '<p>set <code>a &lt; b</code></p>'
     """
+    return "\n".join(filter(None, (_part(part, is_page=is_page) for part in parts)))
+
+
+def _part(part: Part, *, inside: bool = False, is_page: bool = False) -> str:
     match part:
         case Paragraph(look="title"):
-            return f"<p><strong>{with_code(part.words)}</strong></p>"
+            return "" if is_page else f"<p><strong>{with_code(part.words)}</strong></p>"
         case Paragraph():
             return _element("p", part.look if inside else None, with_code(part.words))
         case CodeBlock():
@@ -90,10 +105,15 @@ def as_html(part: Part, *, inside: bool = False) -> str:
             does = f"<strong>{xml(part.name.capitalize())}:</strong> {with_code(part.does)}"
             return _element("p", "", does) + "".join(map(_change, part.changes))
         case Details():
-            inner = f"<summary>{xml(part.summary)}</summary>{_all(part.parts)}"
+            inner = f"<summary>{xml(part.summary)}</summary>{_inside(part.parts)}"
             return _element("details", "details", inner)
         case Region():
             return _region(part)
+        case Image():
+            caption = f"<p>{xml(part.caption)}</p>\n" if part.caption else ""
+            return caption + (part.svg if is_page else image_html(part.svg, part.alt))
+        case Rows():
+            return _table(part.table)
 
 
 def with_code(words: str) -> str:
@@ -113,8 +133,8 @@ def with_code(words: str) -> str:
     )
 
 
-def _all(parts: Iterable[Part]) -> str:
-    return "".join(as_html(part, inside=True) for part in parts)
+def _inside(parts: Iterable[Part]) -> str:
+    return "".join(_part(part, inside=True) for part in parts)
 
 
 def _element(tag: str, style: str | None, inner: str) -> str:
@@ -132,7 +152,7 @@ def _region(region: Region) -> str:
         f'style="{_STYLES["region"]};{rims}">'
         f'<h4 class="jp-toc-ignore" style="{_STYLES["head"]}">'
         f'<span aria-hidden="true" style="color:{colour}">{sign}</span> {title}'
-        f"{_element('span', 'kind', f' · {kind}')}</h4>{_all(region.parts)}</section>"
+        f"{_element('span', 'kind', f' · {kind}')}</h4>{_inside(region.parts)}</section>"
     )
 
 
@@ -149,3 +169,23 @@ def _change(change: Change) -> str:
     where = _element("div", "where", xml(change.where) + colon) if change.where else ""
     lines = _element("pre", "pre", xml("\n".join(change.lines))) if change.lines else ""
     return where + lines
+
+
+def _table(table: Table) -> str:
+    sides = ["right" if is_numeric(column) else "left" for column in table.columns]
+    heads = "".join(
+        f'<th scope="col" style="text-align:{side}">{xml(clean(column.name))}</th>'
+        for column, side in zip(table.columns, sides, strict=True)
+    )
+    found, notes = excerpt(table, ROWS)
+    rows = ""
+    for level, mark, row in found:
+        before = [f"{_STEP * level}{mark}"] + [""] * (len(row) - 1)
+        cells = zip(sides, before, row, strict=True)
+        shown = (f'<td style="text-align:{s}">{sign}{xml(cell)}</td>' for s, sign, cell in cells)
+        rows += f"<tr>{''.join(shown)}</tr>"
+    return (
+        f"<table><caption>{xml(clean(table.caption))}</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        + (f"<p>{xml(' '.join(notes))}</p>" if notes else "")
+    )

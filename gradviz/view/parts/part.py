@@ -6,10 +6,12 @@ text, HTML and data for the browser; they know parts only. Words are clean alrea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, Literal, TypeAlias
 
+from gradviz.model.report import Table, TableLine
 from gradviz.model.sentence import Sentence
 
 Look: TypeAlias = Literal["", "title", "what", "quiet"]
@@ -105,7 +107,29 @@ class Region:
     parts: tuple[Part, ...]
 
 
-Part: TypeAlias = "Paragraph | CodeBlock | ItemList | FieldList | Advice | Details | Region"
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture."""
+
+    svg: str
+    alt: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table whose rows may be about things in a picture."""
+
+    table: Table
+    id: Callable[[TableLine], str] = field(default=lambda _line: "")
+    """What in the picture a row is about, ``""`` for nothing."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """The words of the marks of these things."""
+
+
+Part: TypeAlias = (
+    "Paragraph | CodeBlock | ItemList | FieldList | Advice | Details | Region | Image | Rows"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +142,6 @@ class Parts:
     """Characters of a line of text; 0: lines are not wrapped."""
     indent: str = "    "
     """What text has before code and items."""
+
+    def __iter__(self) -> Iterator[Part]:
+        return chain.from_iterable(self.blocks)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
+from gradviz.model.report import Table
 from gradviz.view.parts.part import (
     Advice,
     Change,
@@ -20,11 +21,18 @@ from gradviz.view.parts.part import (
     Part,
     Parts,
     Region,
+    Rows,
 )
+from gradviz.view.parts.table import excerpt, is_numeric
+from gradviz.view.text import cells, clean, shorten
 
 LINES_FIRST: Final = 5
 """Most lines of a region up to its first advice, with what happened in up to three of them."""
 HANGING: Final = "    "
+ROWS: Final = 40
+"""Rows of a table that are printed; a last line counts the rest."""
+CELL: Final = 40
+"""Character cells that one cell of a table may take."""
 
 
 def as_text(parts: Parts) -> str:
@@ -71,6 +79,8 @@ class _Text:
                 yield from chain.from_iterable(map(self.lines, part.parts))
             case Region():
                 yield from self._region(part)
+            case Rows():
+                yield from _table(part.table)
 
     def _region(self, region: Region) -> Iterable[str]:
         """What happened, the culprit and the first advice come first, in few lines."""
@@ -133,3 +143,29 @@ class _Text:
             break_long_words=False,
             break_on_hyphens=False,
         )
+
+
+def _table(table: Table) -> Iterator[str]:
+    """A table with its caption, columns aligned; numbers end where their column ends."""
+    if table.caption:
+        yield clean(table.caption)
+    if not table.rows:
+        yield "no rows"
+        return
+    found, notes = excerpt(table, ROWS)
+    rows = [("", [clean(column.name) for column in table.columns])]
+    rows += [(f"{'  ' * level}{mark}", row) for level, mark, row in found]
+    shown = [[shorten(cell, CELL) for cell in row] for _, row in rows]
+    for (before, _), row in zip(rows, shown, strict=True):
+        row[0] = before + row[0]
+    widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
+    right = [is_numeric(column) for column in table.columns]
+    right[0] &= not table.members
+    for row in shown:
+        spaces = [" " * (width - cells(cell)) for width, cell in zip(widths, row, strict=True)]
+        placed = [
+            space + cell if at_right else cell + space
+            for space, cell, at_right in zip(spaces, row, right, strict=True)
+        ]
+        yield "  ".join(placed).rstrip()
+    yield from notes

@@ -14,6 +14,7 @@ from gradviz.model.errors import OptionError
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.report import Cell, Report, Table
+from gradviz.view.contents.report import report_parts
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
@@ -25,8 +26,9 @@ from gradviz.view.export.writing import write_as
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.report import report_html
-from gradviz.view.outlines.report import report_text
+from gradviz.view.outlines.text_of import text_of
+from gradviz.view.parts.html import as_html
+from gradviz.view.parts.part import Image
 from gradviz.view.widgets.folded import FoldedWidget
 
 
@@ -134,7 +136,7 @@ class ReportWidget(FoldedWidget):
         return True
 
     def __str__(self) -> str:
-        return report_text(self._findings) if "_findings" in self.__dict__ else super().__str__()
+        return text_of(self._findings) if "_findings" in self.__dict__ else super().__str__()
 
     def __getitem__(self, name: Any) -> Any:
         """What the findings have under a name.
@@ -181,7 +183,13 @@ class ReportWidget(FoldedWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of every widget; ``text/html`` has sentences and tables too."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**data, "text/html": report_html(self.wire, self._drawn)}, metadata
+        return {**data, "text/html": self._html()}, metadata
+
+    def _html(self, is_page: bool = False) -> str:
+        graph = self.wire["picture"]
+        picture = Image(self._drawn, graph["summary"]) if graph else None
+        parts = report_parts(self._findings, self._drawn_figures, picture)
+        return as_html(parts, is_page=is_page) + "\n"
 
     def _ids(self) -> list[str]:
         picture = self.wire.get("picture") or {"items": (), "outline": {"rows": ()}}
@@ -204,7 +212,7 @@ class ReportWidget(FoldedWidget):
     @property
     def _still(self) -> str:
         """The picture of the graph, else the first figure."""
-        return self._drawn or next((figure["svg"] for figure in self.wire["figures"]), "")
+        return self._drawn or next((figure.svg() for _, figure in self._drawn_figures), "")
 
     def _png(self) -> bytes:
         self._svg()
@@ -231,5 +239,5 @@ class ReportWidget(FoldedWidget):
             "density": self.density,
             "selected": self.selected,
         }
-        still = report_html(wire, self._drawn, images=False)
+        still = self._html(is_page=True)
         return page_of({**wire, "summary": ""}, traits, still, summary="")

@@ -1,6 +1,7 @@
 // The parts that reports, explanations, questions and repairs consist of, as
 // gradviz/view/parts/part.py has them.
 import { type Sentence, sentence } from "./sentence";
+import { type TableContent, tableFields } from "./table";
 import { type Check, listOf, recordOf, text } from "./validators";
 
 /** Words, with code between backticks. */
@@ -48,7 +49,20 @@ export interface Details {
   readonly parts: readonly Part[];
 }
 
-export type Part = Paragraph | CodeBlock | ItemList | FieldList | Advice | Details;
+export interface Image {
+  readonly is: "Image";
+  readonly svg: string;
+  readonly caption: string;
+}
+
+/** A table whose rows may be about things in a picture. */
+export interface Rows extends TableContent {
+  readonly is: "Rows";
+  /** A sentence about rows that are not here. */
+  readonly more: string;
+}
+
+export type Part = Paragraph | CodeBlock | ItemList | FieldList | Advice | Details | Image | Rows;
 
 const lines = listOf(text);
 const CHECKS: Readonly<Record<Part["is"], Check>> = {
@@ -62,6 +76,8 @@ const CHECKS: Readonly<Record<Part["is"], Check>> = {
     ...{ name: text, does: sentence },
     changes: listOf(recordOf({ where: sentence, lines })),
   }),
+  Image: recordOf({ svg: text, caption: text }),
+  Rows: recordOf({ ...tableFields, more: text }),
   Details: recordOf({ summary: text, parts: (value) => parts(value) }),
 };
 

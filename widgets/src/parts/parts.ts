@@ -12,10 +12,11 @@ import { richText } from "../player/rich_text";
 type Tools = Pick<PanelContext, "announce" | "tooltip">;
 
 export function partElements(tools: Tools, parts: readonly Part[]): HTMLElement[] {
-  return parts.map((part) => elementOf(tools, part));
+  return parts.flatMap((part) => elementOf(tools, part) ?? []);
 }
 
-function elementOf(tools: Tools, part: Part): HTMLElement {
+/** Tables and pictures need more than others: who shows them makes them. */
+function elementOf(tools: Tools, part: Part): HTMLElement | undefined {
   switch (part.is) {
     case "Paragraph":
       return html(
@@ -40,6 +41,8 @@ function elementOf(tools: Tools, part: Part): HTMLElement {
         ...partElements(tools, part.parts),
       );
     }
+    default:
+      return undefined;
   }
 }
 
