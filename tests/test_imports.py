@@ -32,7 +32,7 @@ ROOMS = {
 FOLDERS = {
     "view": (
         *("", "graph", "figures", "parts", "explanations", "captions", "contents"),
-        *("outlines", "animation", "documents", "html", "export", "widgets"),
+        *("outlines", "animation", "documents", "export", "widgets"),
     ),
     "analysis": ("", "code", "fold", "explain", "audit", "gradient_flow", "memory", "diff"),
 }

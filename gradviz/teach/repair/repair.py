@@ -93,7 +93,7 @@ def repair(
         ...     (x.detach() * x).sum().backward()
         Not repaired yet
           goal: `x.grad` is twice x.
-          run with x = [1.0, 2.0]
+          Run with x = [1.0, 2.0]
           The check of this exercise failed.
         >>> program.is_solved
         False
@@ -236,9 +236,7 @@ class Repair:
     def _display(self) -> None:
         """Show the output in a notebook; print it in a script."""
         if not _in_notebook():
-            from gradviz.view.outlines.repair import repair_text
-
-            sys.stdout.write(repair_text(self.attempt) + "\n")
+            sys.stdout.write(text_of(self.attempt) + "\n")
             return
         from IPython.display import display
 

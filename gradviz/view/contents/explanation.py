@@ -9,13 +9,7 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
 from gradviz.model.sentence import Sentence
 from gradviz.view.contents.report import head
-from gradviz.view.explanations.fields import (
-    advices,
-    first_fields,
-    more_fields,
-    title,
-    tone,
-)
+from gradviz.view.explanations.fields import advices, first_fields, more_fields, title_of
 from gradviz.view.explanations.links import Links
 from gradviz.view.parts.part import Details, Field, FieldList, Paragraph, Part, Parts, Region
 from gradviz.view.text import clean, cleaned
@@ -51,27 +45,26 @@ def region(explanation: Explanation) -> Region:
     """What happened, the first fields and the first fix; the rest folded."""
     links = Links(explanation)
     fixes = advices(explanation, links)
-    name = title(explanation)
+    name, tone = title_of(explanation)
     what = "what" if explanation.is_fault else name
     more: list[Part] = [*fixes[1:]]
     if explanation.why:
         more.append(Paragraph(cleaned(explanation.why), "why"))
     more += _fields(more_fields(explanation, links))
     first = [Paragraph(cleaned(explanation.what), what, "what")] if explanation.what else []
+    kind, raised = clean(explanation.kind), cleaned(explanation.raised or "nothing")
     return Region(
-        name,
-        kind := clean(explanation.kind),
-        tone(explanation),
-        (
-            Field("kind", (Sentence(kind),)),
-            Field("raised", (cleaned(explanation.raised or "nothing"),)),
-        ),
-        (
+        title=name,
+        kind=kind,
+        tone=tone,
+        label=f"{name}: {kind}",
+        parts=(
             *first,
             *_fields(first_fields(explanation, links)),
             *fixes[:1],
             *([Details("more", tuple(more))] if more else ()),
         ),
+        end=(Field("kind", (Sentence(kind),)), Field("raised", (raised,))),
     )
 
 

@@ -7,13 +7,17 @@ from typing import Any, Final
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
+from gradviz.model.question import Question
 from gradviz.model.report import Report
+from gradviz.model.verdict import Attempt
 from gradviz.view.contents.explanation import explanation_parts, explanations_parts
+from gradviz.view.contents.question import question_parts
+from gradviz.view.contents.repair import repair_parts
 from gradviz.view.contents.report import report_parts
 from gradviz.view.parts.html import as_html
 from gradviz.view.parts.part import Parts
 
-THINGS: Final = (Explanation, Explanations, Report)
+THINGS: Final = (Explanation, Explanations, Question, Attempt, Report)
 """What has parts."""
 
 
@@ -37,3 +41,5 @@ def html_of(thing: object) -> str:
 
 parts_of.register(Explanation, explanation_parts)
 parts_of.register(Explanations, explanations_parts)
+parts_of.register(Question, question_parts)
+parts_of.register(Attempt, repair_parts)

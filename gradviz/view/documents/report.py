@@ -50,8 +50,13 @@ def report_document(
         insides: How much of the insides of folds there is.
     """
     title, said = clean(findings.title), " ".join(map(clean, findings.sentences))
-    drawn = _picture(findings, options, folded, insides)
-    shown = _Items(findings.graph, folded.folding.tree if folded else None)
+    graph = findings.graph
+    drawn = None
+    if graph is not None:
+        drawn = graph_document(
+            graph, options, marks=findings.marks, room=0, folded=folded, insides=insides
+        )
+    shown = _Items(graph, folded.folding.tree if folded else None)
     marks = _marks(findings.marks, shown)
     parts = report_parts(
         findings, figures, tables=lambda table: Rows(table, partial(shown.of_row, table), marks)
@@ -72,19 +77,10 @@ def report_document(
     }
     if drawn:
         document |= {name: drawn[name] for name in ("extent", "fold") if name in drawn}
-    text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)
+    text = "" if graph and len(graph) > LIMIT else report_json(findings)
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
     return document
-
-
-def _picture(
-    findings: Report, options: DrawOptions, folded: FoldedDrawing | None, insides: Room
-) -> dict[str, Any] | None:
-    graph, marks = findings.graph, findings.marks
-    if graph is None:
-        return None
-    return graph_document(graph, options, marks=marks, room=0, folded=folded, insides=insides)
 
 
 class _Items:

@@ -14,7 +14,7 @@ from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, joined, say
 from gradviz.view import formatting
 from gradviz.view.explanations.links import Links
-from gradviz.view.parts.part import Advice, Change, Field, Tone
+from gradviz.view.parts.part import Advice, CodeBlock, Field, Tone
 from gradviz.view.text import clean, cleaned
 
 WRONG: Final = "no error, but wrong"
@@ -34,18 +34,11 @@ AGAIN: Final = "written again"
 PLACES: Final = {"instead": "in place of", "before": "before", "after": "after"}
 
 
-def title(explanation: Explanation) -> str:
-    """Class of the exception, or that there was none."""
+def title_of(explanation: Explanation) -> tuple[str, Tone]:
+    """Class of the exception, or that there was none, and how much it stands out."""
     if not explanation.is_fault:
-        return LOOK
-    return clean(explanation.raised) if explanation.raised else WRONG
-
-
-def tone(explanation: Explanation) -> Tone:
-    """How much it stands out."""
-    if not explanation.is_fault:
-        return "note"
-    return "error" if explanation.raised else "warning"
+        return LOOK, "note"
+    return (clean(explanation.raised), "error") if explanation.raised else (WRONG, "warning")
 
 
 def first_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
@@ -103,12 +96,12 @@ def advices(explanation: Explanation, links: Links) -> tuple[Advice, ...]:
     return tuple(made)
 
 
-def _change(fix: Fix, links: Links) -> Change:
+def _change(fix: Fix, links: Links) -> CodeBlock:
     lines = tuple(code_lines(fix.code)) if fix.code.strip() else ()
     if fix.at is None or fix.how not in PLACES:
-        return Change(Sentence(), lines)
+        return CodeBlock(lines)
     place = PLACES[fix.how] if lines else "without"
-    return Change(say("{} {}", place, links.line(links.known_line(fix.at))), lines)
+    return CodeBlock(lines, say("{} {}", place, links.line(links.known_line(fix.at))))
 
 
 def code_lines(code: str) -> list[str]:

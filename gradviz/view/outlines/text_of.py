@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import singledispatch
 
 from gradviz.model.graph import Graph
-from gradviz.model.question import Question
 from gradviz.model.recording import Recording
 from gradviz.view.contents.parts_of import THINGS, parts_of
 from gradviz.view.outlines.graph import outline
-from gradviz.view.outlines.question import question_text
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.parts.text import as_text
 
@@ -29,5 +27,4 @@ def text_of(subject: object) -> str:
 
 
 text_of.register(Graph, outline)
-text_of.register(Question, question_text)
 text_of.register(Recording, recording_outline)

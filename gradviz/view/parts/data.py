@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
 from gradviz.model.report import Block, Cell, TableLine
-from gradviz.model.sentence import Sentence
+from gradviz.model.sentence import Sentence, Term
 from gradviz.view.parts.part import Rows
 from gradviz.view.parts.table import cells_of, left_out
 from gradviz.view.text import clean
@@ -43,14 +43,11 @@ def as_data(value: Any) -> Any:
 
 def segments(sentence: Sentence) -> list[Any]:
     """A clean sentence: text, and terms with their ids."""
-    found: list[Any] = []
-    for part in sentence.parts:
-        if isinstance(part, str):
-            found.append(part)
-        else:
-            step = {} if part.step is None else {"step": part.step}
-            found.append({"id": part.id, "text": part.text} | step)
-    return found
+    return [one if isinstance(one, str) else _term(one) for one in sentence.parts]
+
+
+def _term(term: Term) -> dict[str, Any]:
+    return {name: value for name, value in asdict(term).items() if value is not None}
 
 
 def _table(part: Rows) -> dict[str, Any]:

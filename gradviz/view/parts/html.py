@@ -7,20 +7,23 @@ on white only, also where an inline style with a variable is thrown away.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from gradviz.model.report import Table
+from gradviz.model.verdict import Outcome
 from gradviz.view.parts.image import image_html
 from gradviz.view.parts.part import (
+    SIGNS,
     Advice,
-    Change,
     CodeBlock,
     Details,
     Field,
     FieldList,
     Image,
     ItemList,
+    Outcomes,
     Paragraph,
     Part,
     Region,
@@ -37,10 +40,13 @@ _RIM: Final = "var(--jp-border-color1,#8c959f)"
 _QUIET: Final = "color:var(--jp-ui-font-color2,inherit)"
 _CODE_FONT: Final = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
 _CELL: Final = "float:none;width:auto;margin:0;padding:0"
+_OUTCOME: Final = "text-align:left;padding:2px 14px 2px 0"
 _TONES: Final = {
     "error": ("var(--jp-error-color1,#d1453b)", "✕"),
     "warning": ("var(--jp-warn-color1,#c77700)", "⚠\N{VARIATION SELECTOR-15}"),
     "note": (_RIM, "·"),
+    "open": (_RIM, SIGNS[False]),
+    "solved": (_RIM, SIGNS[True]),
 }
 """The colour of a region, and its sign."""
 _STYLES: Final = {
@@ -61,6 +67,8 @@ _STYLES: Final = {
     "dt": f"{_CELL};font-weight:400;text-align:left;overflow-wrap:normal;{_QUIET}",
     "dd": f"{_CELL};min-width:0",
     "details": "margin:8px 0 0",
+    "cell": _OUTCOME,
+    "value": f"{_OUTCOME};{_CODE_FONT}",
     "where": f"margin:0;{_QUIET}",
     "pre": (
         f"{_CODE_FONT};margin:3px 0 6px;padding:6px 10px;overflow-x:auto;white-space:pre;"
@@ -93,22 +101,33 @@ def _part(part: Part, *, inside: bool = False, is_page: bool = False) -> str:
     match part:
         case Paragraph(look="title"):
             return "" if is_page else f"<p><strong>{with_code(part.words)}</strong></p>"
+        case Paragraph(look="asked"):
+            return f"<p><b>{with_code(part.words)}</b></p>"
         case Paragraph():
             return _element("p", part.look if inside else None, with_code(part.words))
         case CodeBlock():
-            return f"<pre>{xml(chr(10).join(part.lines))}</pre>"
+            where = xml(part.where) + (":" if part.lines else "")
+            lines = _element("pre", "pre" if inside else None, xml("\n".join(part.lines)))
+            return (_element("div", "where", where) if part.where else "") + (
+                lines if part.lines else ""
+            )
         case ItemList():
-            return f"<ul>{''.join(f'<li>{with_code(item)}</li>' for item in part.items)}</ul>"
+            items = "".join(f"<li>{with_code(item)}</li>" for item in part.items)
+            return f"<ol>{items}</ol>" if part.name else f"<ul>{items}</ul>"
+        case Field():
+            return f"<p>{xml(part.name)}: <code>{xml(part.values[0])}</code></p>"
         case FieldList():
             return _element("dl", "dl", "".join(map(_field, part.fields)))
         case Advice():
             does = f"<strong>{xml(part.name.capitalize())}:</strong> {with_code(part.does)}"
-            return _element("p", "", does) + "".join(map(_change, part.changes))
+            return _element("p", "", does) + _inside(part.changes)
         case Details():
             inner = f"<summary>{xml(part.summary)}</summary>{_inside(part.parts)}"
             return _element("details", "details", inner)
         case Region():
             return _region(part)
+        case Outcomes():
+            return _outcomes(part.outcomes)
         case Image():
             caption = f"<p>{xml(part.caption)}</p>\n" if part.caption else ""
             return caption + (part.svg if is_page else image_html(part.svg, part.alt))
@@ -124,13 +143,7 @@ def with_code(words: str) -> str:
         'set <code>a &lt; b</code>'
     """
     # A backtick without a second one is itself.
-    pieces = words.split("`")
-    if len(pieces) % 2 == 0:
-        pieces[-2:] = ["`".join(pieces[-2:])]
-    return "".join(
-        f"<code>{xml(piece)}</code>" if place % 2 else xml(piece)
-        for place, piece in enumerate(pieces)
-    )
+    return re.sub("`([^`]*)`", r"<code>\1</code>", xml(words))
 
 
 def _inside(parts: Iterable[Part]) -> str:
@@ -139,20 +152,21 @@ def _inside(parts: Iterable[Part]) -> str:
 
 def _element(tag: str, style: str | None, inner: str) -> str:
     """An element with the style of this name."""
-    styled = "" if style is None else f' style="{_STYLES[style]}"'
+    styled = "" if style is None else f' style="{_STYLES.get(style, _STYLES[""])}"'
     return f"<{tag}{styled}>{inner}</{tag}>"
 
 
 def _region(region: Region) -> str:
     colour, sign = _TONES[region.tone]
-    title, kind = xml(region.title), xml(region.kind)
+    head = '<h4 class="jp-toc-ignore"' if region.kind else "<p"
+    kind = _element("span", "kind", f" · {xml(region.kind)}") if region.kind else ""
     rims = f"border-color:{_RIM} {_RIM} {_RIM} {colour}"
     return (
-        f'<section role="region" aria-label="{title}: {kind}" '
+        f'<section role="region" aria-label="{xml(region.label)}" '
         f'style="{_STYLES["region"]};{rims}">'
-        f'<h4 class="jp-toc-ignore" style="{_STYLES["head"]}">'
-        f'<span aria-hidden="true" style="color:{colour}">{sign}</span> {title}'
-        f"{_element('span', 'kind', f' · {kind}')}</h4>{_inside(region.parts)}</section>"
+        f'{head} style="{_STYLES["head"]}">'
+        f'<span aria-hidden="true" style="color:{colour}">{sign}</span> {xml(region.title)}'
+        f"{kind}{'</h4>' if region.kind else '</p>'}{_inside(region.parts)}</section>"
     )
 
 
@@ -162,13 +176,6 @@ def _field(field: Field) -> str:
         values[0] += f": {_element('code', 'code', xml(field.code))}"
     shown = "".join(f'<div style="margin:0">{value}</div>' for value in values)
     return _element("dt", "dt", xml(field.name)) + _element("dd", "dd", shown)
-
-
-def _change(change: Change) -> str:
-    colon = ":" if change.lines else ""
-    where = _element("div", "where", xml(change.where) + colon) if change.where else ""
-    lines = _element("pre", "pre", xml("\n".join(change.lines))) if change.lines else ""
-    return where + lines
 
 
 def _table(table: Table) -> str:
@@ -188,4 +195,21 @@ def _table(table: Table) -> str:
         f"<table><caption>{xml(clean(table.caption))}</caption>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
         + (f"<p>{xml(' '.join(notes))}</p>" if notes else "")
+    )
+
+
+def _outcomes(outcomes: Iterable[Outcome]) -> str:
+    heads = "".join(
+        f'<th scope="col" style="{_STYLES["cell"]}">{name}</th>'
+        for name in ("judged", "expected", "found")
+    )
+    rows = ""
+    for one in outcomes:
+        name = f"{SIGNS[one.is_right]} {xml(one.what)}"
+        values = (_element("td", "value", xml(value)) for value in (one.expected, one.found))
+        head = f'<th scope="row" style="{_STYLES["value"]};font-weight:400">{name}</th>'
+        rows += f"<tr>{head}{''.join(values)}</tr>"
+    return (
+        f'<table style="margin:6px 0 0"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
     )

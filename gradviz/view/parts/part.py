@@ -13,15 +13,19 @@ from typing import Final, Literal, TypeAlias
 
 from gradviz.model.report import Table, TableLine
 from gradviz.model.sentence import Sentence
+from gradviz.model.verdict import Outcome
 
-Look: TypeAlias = Literal["", "title", "what", "quiet"]
-Tone: TypeAlias = Literal["error", "warning", "note"]
+Look: TypeAlias = Literal["", "title", "asked", "what", "quiet", "known", "why"]
+Tone: TypeAlias = Literal["error", "warning", "note", "open", "solved"]
 """``"error"``: torch raised; ``"warning"``: it did not, and a gradient is wrong; ``"note"``: it is
-worth a look."""
+worth a look; ``"open"``: it is to be repaired; ``"solved"``: it is repaired."""
 WIDTH: Final = 88
 """Characters of a line of text."""
 IN_TEXT: Final = {"only in": "text"}
 """Of a field that only text needs."""
+_NOWHERE: Final = Sentence()
+SIGNS: Final = {True: "✓", False: "✗"}
+IN_HTML: Final = {"only in": "html"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,9 @@ class CodeBlock:
     """Code, or other lines whose spaces count."""
 
     lines: Sequence[str]
+    """Empty where a line is removed."""
+    where: Sentence = _NOWHERE
+    """``in place of line 4``; empty if no line is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,8 @@ class ItemList:
     """Sentences, each an item."""
 
     items: Sequence[Sentence]
+    name: str = ""
+    """What each is, if they are numbered: ``"hint"``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +75,6 @@ class FieldList:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change of the code."""
-
-    where: Sentence
-    """``in place of line 4``; empty if no line is given."""
-    lines: tuple[str, ...]
-    """Python to type; empty where a line is removed."""
-
-
-@dataclass(frozen=True, slots=True)
 class Advice:
     """What to do, with code to type."""
 
@@ -84,7 +83,7 @@ class Advice:
     short: str = field(metadata=IN_TEXT)
     """The same in a sentence: ``"the fix"``."""
     does: Sentence
-    changes: tuple[Change, ...]
+    changes: tuple[CodeBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,21 @@ class Region:
     """Parts in a frame with a head."""
 
     title: str
-    kind: str
     tone: Tone
-    facts: tuple[Field, ...] = field(metadata=IN_TEXT)
-    """The head as fields, which text has at the end."""
+    label: str = field(metadata=IN_HTML)
+    """What a screen reader calls it."""
     parts: tuple[Part, ...]
+    end: tuple[Part, ...] = field(metadata=IN_TEXT)
+    """What text has at the end, in place of the kind or of a button."""
+    kind: str = ""
+    """What the title is about; in text a region without one has its title before its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What was expected beside what was found."""
+
+    outcomes: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +137,8 @@ class Rows:
 
 
 Part: TypeAlias = (
-    "Paragraph | CodeBlock | ItemList | FieldList | Advice | Details | Region | Image | Rows"
+    "Paragraph | CodeBlock | ItemList | Field | FieldList | Advice | Details | Region | Outcomes"
+    " | Image | Rows"
 )
 
 

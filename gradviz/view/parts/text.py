@@ -9,14 +9,16 @@ from itertools import chain
 from typing import Final
 
 from gradviz.model.report import Table
+from gradviz.model.verdict import Outcome
 from gradviz.view.parts.part import (
+    SIGNS,
     Advice,
-    Change,
     CodeBlock,
     Details,
     Field,
     FieldList,
     ItemList,
+    Outcomes,
     Paragraph,
     Part,
     Parts,
@@ -67,10 +69,15 @@ class _Text:
             case Paragraph():
                 yield from self._named(part.name, part.words)
             case CodeBlock():
-                yield from (f"{self._indent}{line}".rstrip() for line in part.lines)
+                yield from self._code(part)
             case ItemList():
-                for item in part.items:
-                    yield from self._wrapped(item, self._indent, self._indent)
+                for number, item in enumerate(part.items, 1):
+                    if part.name:
+                        yield from self._named(f"{part.name} {number}", item)
+                    else:
+                        yield from self._wrapped(item, self._indent, self._indent)
+            case Field():
+                yield from self._field(part)
             case FieldList():
                 yield from chain.from_iterable(map(self._field, part.fields))
             case Advice():
@@ -79,6 +86,8 @@ class _Text:
                 yield from chain.from_iterable(map(self.lines, part.parts))
             case Region():
                 yield from self._region(part)
+            case Outcomes():
+                yield from chain.from_iterable(map(self._outcome, part.outcomes))
             case Rows():
                 yield from _table(part.table)
 
@@ -90,13 +99,20 @@ class _Text:
                 written += self._advice(part, LINES_FIRST - len(written))
             else:
                 written += self.lines(part)
-        return [*written, *self.lines(FieldList(region.facts))]
+        written += chain.from_iterable(map(self.lines, region.end))
+        if region.kind:
+            return written
+        return [region.title, *(f"{self._indent}{line}" for line in written)]
+
+    def _outcome(self, one: Outcome) -> Iterable[str]:
+        found = one.found if one.is_right else f"expected {one.expected}, found {one.found}"
+        return self._wrapped(clean(f"{SIGNS[one.is_right]} {clean(one.what)}: {found}"))
 
     def _advice(self, advice: Advice, room: float = math.inf) -> list[str]:
         """An advice of which as much comes first as there is room for."""
         name, does = advice.name, advice.does
         words = list(self._named(name, does or "type this"))
-        changes = list(chain.from_iterable(map(self._change, advice.changes)))
+        changes = list(chain.from_iterable(map(self._code, advice.changes)))
         if len(words) + len(changes) <= room:
             return [*words, *changes]
         about = list(self._named(f"about {advice.short}", does))
@@ -107,27 +123,22 @@ class _Text:
             below = [*[f"{name}: see below"][: int(max(room, 0))], *about]
         return [*below, f"code of {advice.short}:", *changes]
 
-    def _change(self, change: Change) -> Iterator[str]:
-        where, lines = change.where, change.lines
+    def _code(self, block: CodeBlock) -> list[str]:
+        where, lines = block.where, block.lines
         if where and len(lines) <= 1:
-            yield f"{self._indent}{': '.join((where, *lines))}"
-            return
-        if where:
-            yield f"{self._indent}{where}:"
-        for line in lines:
-            yield f"{self._indent * (2 if where else 1)}{line}".rstrip()
+            return [f"{self._indent}{': '.join((where, *lines))}"]
+        head = [f"{self._indent}{where}:"] if where else []
+        before = self._indent * (1 + len(head))
+        return [*head, *(f"{before}{line}".rstrip() for line in lines)]
 
     def _field(self, field: Field) -> Iterator[str]:
         first, *others = field.values
         if field.code:
             yield f"{field.name}: {first}: {field.code}"
-        else:
-            yield from self._named(field.name, first)
-        for value in others:
-            if field.code:
+            for value in others:
                 yield from self._wrapped(value, self._indent, self._indent)
-            else:
-                yield from self._named(field.name, value)
+        else:
+            yield from chain.from_iterable(self._named(field.name, one) for one in field.values)
 
     def _named(self, name: str, words: str) -> Iterable[str]:
         return self._wrapped(f"{name}: {words}" if name else words) if words else ()
@@ -155,17 +166,17 @@ def _table(table: Table) -> Iterator[str]:
     found, notes = excerpt(table, ROWS)
     rows = [("", [clean(column.name) for column in table.columns])]
     rows += [(f"{'  ' * level}{mark}", row) for level, mark, row in found]
-    shown = [[shorten(cell, CELL) for cell in row] for _, row in rows]
-    for (before, _), row in zip(rows, shown, strict=True):
-        row[0] = before + row[0]
+    shown = []
+    for before, row in rows:
+        name, *others = (shorten(cell, CELL) for cell in row)
+        shown.append([before + name, *others])
     widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
     right = [is_numeric(column) for column in table.columns]
     right[0] &= not table.members
     for row in shown:
-        spaces = [" " * (width - cells(cell)) for width, cell in zip(widths, row, strict=True)]
-        placed = [
-            space + cell if at_right else cell + space
-            for space, cell, at_right in zip(spaces, row, right, strict=True)
-        ]
+        placed = []
+        for cell, width, at_right in zip(row, widths, right, strict=True):
+            space = " " * (width - cells(cell))
+            placed.append(space + cell if at_right else cell + space)
         yield "  ".join(placed).rstrip()
     yield from notes

@@ -217,10 +217,20 @@ class GraphWidget(anywidget.AnyWidget):
         data = {**(data or {}), "text/plain": repr(self)}
         if "format" in self.wire:
             data[MIME] = digest(self.wire)
-        if svg := self._still:
-            data["text/html"] = image_html(svg, self.wire.get("summary", ""))
+        svg = self._still
+        if html := "" if self.is_closed else self._without_kernel(svg):
+            data["text/html"] = html
+        if svg:
             data["image/svg+xml"] = svg
         return data, metadata
+
+    def _without_kernel(self, svg: str) -> str:
+        """HTML for readers without a kernel.
+
+        Args:
+            svg: The picture.
+        """
+        return image_html(svg, self.wire.get("summary", "")) if svg else ""
 
     def _page(self) -> str:
         """The page that ``save`` writes; ``""`` if there is none."""

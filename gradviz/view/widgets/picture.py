@@ -17,6 +17,7 @@ from gradviz.model.folding import Folding
 from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import graph_without_values
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.export.drawn import drawn
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -115,10 +116,8 @@ class Picture(FoldedWidget):
     @property
     def _still(self) -> str:
         """The picture for readers without a kernel; folded it is sent in one density only."""
-        known = super()._still
-        if known or self._folding is None:
-            return known
-        return FoldedDrawing(self._folding, self._as_shown(self._options), self._marks).text()
+        options = self._as_shown(self._options)
+        return super()._still or drawn(self._graph, options, self._folding, self._marks)
 
     @property
     def _marks(self) -> tuple[Highlight, ...]:
@@ -174,7 +173,8 @@ class Picture(FoldedWidget):
             with closing(self._without_values()) as bare:
                 bare.save(path)
             return
-        save(self._graph, path, self._as_shown(self._options), self._folding)
+        options, folding = self._as_shown(self._options), self._folding
+        save(self._graph, path, options, folding, self._marks, self._page)
 
     def _page(self) -> str:
         return to_page(self._graph, self._as_shown(self._options), self._folding)

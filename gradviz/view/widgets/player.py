@@ -244,13 +244,9 @@ class Player(GraphWidget):
             self.engine_arrows,
         )
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, the outline, and for readers without a kernel up to three steps as one
-        picture, with their explanations below it."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in data:
-            data["text/html"] += self._cards(self._decisive(self._chosen))
-        return data, metadata
+    def _without_kernel(self, svg: str) -> str:
+        """Up to three steps as one picture, with their explanations below it."""
+        return super()._without_kernel(svg) + self._cards(self._decisive(self._chosen))
 
     @property
     def _animation(self) -> StepPictures:

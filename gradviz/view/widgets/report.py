@@ -19,9 +19,9 @@ from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json, table_csv
-from gradviz.view.export.files import refuse_animation
+from gradviz.view.export.drawn import drawn
+from gradviz.view.export.files import refuse_animation, svg_to_png, to_png
 from gradviz.view.export.page import page_of
-from gradviz.view.export.report_png import report_png
 from gradviz.view.export.writing import write_as
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.folded import FoldedDrawing
@@ -96,13 +96,8 @@ class ReportWidget(FoldedWidget):
             return None
         if self._folded is None:
             with no_collection():
-                self._folded = self._drawn_as(self._options)
+                self._folded = FoldedDrawing(self._folding, self._options, self._findings.marks)
         return self._folded
-
-    def _drawn_as(self, options: DrawOptions) -> FoldedDrawing | None:
-        """The folded graph with its marks."""
-        folding = self._folding
-        return FoldedDrawing(folding, options, self._findings.marks) if folding else None
 
     @property
     def _drawn_figures(self) -> Figures:
@@ -180,12 +175,8 @@ class ReportWidget(FoldedWidget):
         }
         write_as(path, "a report", writers)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """As of every widget; ``text/html`` has sentences and tables too."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**data, "text/html": self._html()}, metadata
-
-    def _html(self, is_page: bool = False) -> str:
+    def _without_kernel(self, svg: str, is_page: bool = False) -> str:
+        """Sentences, tables and pictures."""
         graph = self.wire["picture"]
         picture = Image(self._drawn, graph["summary"]) if graph else None
         parts = report_parts(self._findings, self._drawn_figures, picture)
@@ -205,9 +196,10 @@ class ReportWidget(FoldedWidget):
     @property
     def _drawn(self) -> str:
         """The picture of the graph, empty without one."""
-        known = super()._still
-        drawing = None if known else self._drawn_as(self._as_shown(self._options))
-        return drawing.text() if drawing else known
+        known, options = super()._still, self._as_shown(self._options)
+        if known or self.graph is None:
+            return known
+        return drawn(self.graph, options, self._folding, self._findings.marks)
 
     @property
     def _still(self) -> str:
@@ -216,10 +208,10 @@ class ReportWidget(FoldedWidget):
 
     def _png(self) -> bytes:
         self._svg()
-        folded = self._drawn_as(self._as_shown(self._options))
-        return report_png(
-            self._findings, self._drawn_figures, self._as_shown(self._options), folded
-        )
+        if self.graph is None:
+            return svg_to_png(self._drawn_figures[0][1].svg(variables=False))
+        options = self._as_shown(self._options)
+        return to_png(self.graph, options, self._folding, self._findings.marks)
 
     def _csv(self) -> str:
         if not self.tables:
@@ -239,5 +231,5 @@ class ReportWidget(FoldedWidget):
             "density": self.density,
             "selected": self.selected,
         }
-        still = self._html(is_page=True)
+        still = self._without_kernel("", is_page=True)
         return page_of({**wire, "summary": ""}, traits, still, summary="")

@@ -1,86 +1,84 @@
 // The parts that reports, explanations, questions and repairs consist of, as
 // gradviz/view/parts/part.py has them.
-import { type Sentence, sentence } from "./sentence";
+import { sentence } from "./sentence";
 import { type TableContent, tableFields } from "./table";
-import { type Check, listOf, recordOf, text } from "./validators";
+import {
+  type Check,
+  type Checked,
+  type CheckOf,
+  flag,
+  listOf,
+  oneOf,
+  recordOf,
+  text,
+} from "./validators";
 
-/** Words, with code between backticks. */
-export interface Paragraph {
-  readonly is: "Paragraph";
-  readonly words: Sentence;
-  readonly look: "" | "title" | "what" | "quiet";
-}
-
-/** Code, or other lines whose spaces count. */
-export interface CodeBlock {
-  readonly is: "CodeBlock";
-  readonly lines: readonly string[];
-}
-
-export interface ItemList {
-  readonly is: "ItemList";
-  readonly items: readonly Sentence[];
-}
-
-export interface FieldList {
-  readonly is: "FieldList";
-  readonly fields: readonly {
-    readonly name: string;
-    readonly values: readonly Sentence[];
-    /** Source text that belongs to the first value, or "". */
-    readonly code: string;
-  }[];
-}
-
-/** What to do, with changes of the code. */
-export interface Advice {
-  readonly is: "Advice";
+const code = recordOf({
+  is: oneOf(["CodeBlock"]),
+  /** Empty where a line is taken out. */
+  lines: listOf(text),
+  /** "in place of line 4", or "". */
+  where: sentence,
+});
+const field = recordOf({
+  name: text,
+  values: listOf(sentence),
+  /** Source text that belongs to the first value, or "". */
+  code: text,
+});
+const outcome = recordOf({
+  what: text,
+  expected: text,
+  found: text,
+  is_right: flag,
+});
+const advice = recordOf({
+  is: oneOf(["Advice"]),
   /** "fix 2". */
-  readonly name: string;
-  readonly does: Sentence;
-  /** Where may be empty; no lines take a line out. */
-  readonly changes: readonly { readonly where: Sentence; readonly lines: readonly string[] }[];
-}
+  name: text,
+  does: sentence,
+  changes: listOf(code),
+});
 
 /** Parts that are folded at first. */
-export interface Details {
+interface Details {
   readonly is: "Details";
   readonly summary: string;
   readonly parts: readonly Part[];
 }
-
-export interface Image {
-  readonly is: "Image";
-  readonly svg: string;
-  readonly caption: string;
-}
-
-/** A table whose rows may be about things in a picture. */
+/** A table whose rows may be about things in a picture, and a sentence about rows that are not here. */
 export interface Rows extends TableContent {
   readonly is: "Rows";
-  /** A sentence about rows that are not here. */
   readonly more: string;
 }
+const details: Check = recordOf({ summary: text, parts: (value) => parts(value) });
+const rows: Check = recordOf({ ...tableFields, more: text });
 
-export type Part = Paragraph | CodeBlock | ItemList | FieldList | Advice | Details | Image | Rows;
-
-const lines = listOf(text);
-const CHECKS: Readonly<Record<Part["is"], Check>> = {
-  Paragraph: recordOf({ words: sentence, look: text }),
-  CodeBlock: recordOf({ lines }),
-  ItemList: recordOf({ items: listOf(sentence) }),
-  FieldList: recordOf({
-    fields: listOf(recordOf({ name: text, values: listOf(sentence), code: text })),
+/** By what a part is. */
+const CHECKS = {
+  CodeBlock: code,
+  Advice: advice,
+  Details: details as CheckOf<Details>,
+  /** Words, with code between backticks. */
+  Paragraph: recordOf({
+    ...{ is: oneOf(["Paragraph"]), words: sentence },
+    look: oneOf(["", "title", "asked", "what", "quiet", "known", "why"]),
   }),
-  Advice: recordOf({
-    ...{ name: text, does: sentence },
-    changes: listOf(recordOf({ where: sentence, lines })),
-  }),
-  Image: recordOf({ svg: text, caption: text }),
-  Rows: recordOf({ ...tableFields, more: text }),
-  Details: recordOf({ summary: text, parts: (value) => parts(value) }),
+  /** Numbered if they have a name: "hint". */
+  ItemList: recordOf({ is: oneOf(["ItemList"]), items: listOf(sentence), name: text }),
+  FieldList: recordOf({ is: oneOf(["FieldList"]), fields: listOf(field) }),
+  Outcomes: recordOf({ is: oneOf(["Outcomes"]), outcomes: listOf(outcome) }),
+  Image: recordOf({ is: oneOf(["Image"]), svg: text, caption: text }),
+  Rows: rows as CheckOf<Rows>,
 };
 
-export const parts: Check = listOf(
+export type Part = Checked<(typeof CHECKS)[keyof typeof CHECKS]>;
+type Of<K> = Extract<Part, { readonly is: K }>;
+export type Advice = Of<"Advice">;
+export type FieldList = Of<"FieldList">;
+export type Image = Of<"Image">;
+export type Outcome = Checked<typeof outcome>;
+
+export const parts: CheckOf<readonly Part[]> = listOf(
   (value) => CHECKS[(value as Part | null)?.is as Part["is"]]?.(value) ?? false,
 );

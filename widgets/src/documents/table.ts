@@ -1,5 +1,5 @@
 // What a table shows, as gradviz/view/parts/data.py writes those of reports.
-import { type Check, listOf, oneOf, recordOf, text, whole } from "./validators";
+import { type Check, flag, listOf, recordOf, text, whole } from "./validators";
 
 export type ColumnKind = "text" | "number" | "bytes" | "flag";
 
@@ -51,7 +51,7 @@ export const tableFields: Readonly<Record<keyof TableContent, Check>> = {
   rows: listOf(
     recordOf({
       ...{ id: text, mark: text, cells: listOf(recordOf({ text, sort: key })) },
-      ...{ level: perhaps(whole), inside: perhaps(whole), open: perhaps(oneOf([true, false])) },
+      ...{ level: perhaps(whole), inside: perhaps(whole), open: perhaps(flag) },
     }),
   ),
 };

@@ -1,29 +1,39 @@
 // Checks of single values; the documents put them together to checks of their fields.
 
-export type Check = (value: unknown) => boolean;
+/** Whether a value is a `T`. */
+export interface CheckOf<T> {
+  (value: unknown): boolean;
+  readonly of?: T;
+}
+export type Check = CheckOf<unknown>;
+/** The type that a check is for. */
+export type Checked<C extends Check> = C extends CheckOf<infer T> ? T : never;
 
-export const text: Check = (value) => typeof value === "string";
-export const whole: Check = (value) => Number.isInteger(value);
+export const text: CheckOf<string> = (value) => typeof value === "string";
+export const whole: CheckOf<number> = (value) => Number.isInteger(value);
+export const flag: CheckOf<boolean> = (value) => typeof value === "boolean";
 export const oneOf =
-  (values: readonly unknown[]): Check =>
+  <const T>(values: readonly T[]): CheckOf<T> =>
   (value) =>
-    values.includes(value);
+    values.includes(value as T);
 export const orNull =
-  (check: Check): Check =>
+  <T>(check: CheckOf<T>): CheckOf<T | null> =>
   (value) =>
     value === null || check(value);
 export const listOf =
-  (check: Check): Check =>
+  <T>(check: CheckOf<T>): CheckOf<readonly T[]> =>
   (value) =>
-    Array.isArray(value) && value.every(check);
+    Array.isArray(value) && value.every((one) => check(one));
 /** An object with these fields, and perhaps others. */
 export const recordOf =
-  (fields: Record<string, Check>): Check =>
+  <F extends Record<string, Check>>(
+    fields: F,
+  ): CheckOf<{ readonly [K in keyof F]: Checked<F[K]> }> =>
   (value) =>
     isObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
 /** An object from any keys to values of one kind. */
 export const mapOf =
-  (check: Check): Check =>
+  <T>(check: CheckOf<T>): CheckOf<Readonly<Record<string, T>>> =>
   (value) =>
     isObject(value) && Object.values(value).every(check);
 

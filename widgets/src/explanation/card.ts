@@ -52,7 +52,7 @@ function makeCard(
   const body = html(
     "div",
     { class: "gradviz-card-body", id: `${id}-body`, hidden: !expanded.card },
-    ...partElements(context, card.parts),
+    ...partElements(card.parts, context),
   );
   const more = body.querySelector("details");
   if (more) {

@@ -1,5 +1,5 @@
 // Parts as elements. They know nothing of what consists of them.
-import type { Advice, Part } from "../documents/parts";
+import type { Advice, FieldList, Part } from "../documents/parts";
 import type { Sentence } from "../documents/sentence";
 import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
@@ -7,42 +7,43 @@ import { inlineCode } from "../lib/inline_code";
 import { codeElements } from "../lib/python_code";
 import type { PanelContext } from "../panel_context";
 import { richText } from "../player/rich_text";
+import { outcomeTables } from "./outcomes";
 
 /** What buttons need. */
 type Tools = Pick<PanelContext, "announce" | "tooltip">;
 
-export function partElements(tools: Tools, parts: readonly Part[]): HTMLElement[] {
-  return parts.flatMap((part) => elementOf(tools, part) ?? []);
+/** Without tools nothing can be copied. Who shows tables and pictures makes them. */
+export function partElements(parts: readonly Part[], tools?: Tools): HTMLElement[] {
+  return parts.flatMap((part) => elementsOf(part, tools));
 }
 
-/** Tables and pictures need more than others: who shows them makes them. */
-function elementOf(tools: Tools, part: Part): HTMLElement | undefined {
+function elementsOf(part: Part, tools: Tools | undefined): HTMLElement[] {
   switch (part.is) {
-    case "Paragraph":
-      return html(
-        "p",
-        { class: part.look ? `is-${part.look}` : undefined },
-        ...wordElements(part.words),
-      );
+    case "Paragraph": {
+      const css = part.look ? `is-${part.look}` : undefined;
+      return [html("p", { class: css }, ...wordElements(part.words))];
+    }
     case "CodeBlock":
-      return html("pre", {}, part.lines.join("\n"));
-    case "ItemList":
-      return html("ul", {}, ...part.items.map((item) => html("li", {}, ...wordElements(item))));
+      return [html("pre", {}, part.lines.join("\n"))];
+    case "ItemList": {
+      const items = part.items.map((item) => html("li", {}, ...wordElements(item)));
+      if (!part.name) return [html("ul", {}, ...items)];
+      const props = { class: "gradviz-numbered", "aria-label": `${capital(part.name)}s` };
+      return [html("ol", props, ...items)];
+    }
     case "FieldList":
-      return html("dl", { class: "gradviz-facts" }, ...part.fields.map(fieldElement));
+      return [html("dl", { class: "gradviz-facts" }, ...part.fields.map(fieldElement))];
     case "Advice":
-      return adviceElement(tools, part);
+      return [adviceElement(part, tools)];
     case "Details": {
       const summary = focusable(html("summary", { class: "is-quiet" }, part.summary));
-      return html(
-        "details",
-        { class: "gradviz-more" },
-        summary,
-        ...partElements(tools, part.parts),
-      );
+      const inner = partElements(part.parts, tools);
+      return [html("details", { class: "gradviz-more" }, summary, ...inner)];
     }
+    case "Outcomes":
+      return outcomeTables(part.outcomes);
     default:
-      return undefined;
+      return [];
   }
 }
 
@@ -51,15 +52,7 @@ function wordElements(words: Sentence): (Node | string)[] {
   return richText(words).flatMap((part) => (typeof part === "string" ? inlineCode(part) : [part]));
 }
 
-function fieldElement({
-  name,
-  values,
-  code,
-}: {
-  readonly name: string;
-  readonly values: readonly Sentence[];
-  readonly code: string;
-}): HTMLElement {
+function fieldElement({ name, values, code }: FieldList["fields"][number]): HTMLElement {
   const shown = values.map((words, i) => {
     const source = i === 0 && code ? [" ", html("code", {}, code)] : [];
     return html("dd", {}, ...wordElements(words), ...source);
@@ -67,8 +60,8 @@ function fieldElement({
   return html("div", {}, html("dt", {}, name), ...shown);
 }
 
-function adviceElement(tools: Tools, { name, does, changes }: Advice): HTMLElement {
-  const label = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+function adviceElement({ name, does, changes }: Advice, tools: Tools | undefined): HTMLElement {
+  const label = capital(name);
   const words = html("p", {}, html("strong", {}, `${label}: `), ...wordElements(does));
   const element = html("div", { class: "gradviz-advice" }, words);
   changes.forEach(({ where, lines }, i) => {
@@ -76,15 +69,23 @@ function adviceElement(tools: Tools, { name, does, changes }: Advice): HTMLEleme
     if (where.length)
       element.append(html("p", { class: "is-quiet" }, ...wordElements(where), colon));
     if (!lines.length) return;
-    const block = focusable(html("pre", { "aria-label": `${label} as code`, role: "group" }), 0);
-    const code = lines.flatMap((line, at) => [...(at ? ["\n"] : []), ...codeElements(line)]);
-    block.append(html("code", {}, ...code));
+    const block = codeElement(lines, `${label} as code`);
     const part = changes.length > 1 ? `, change ${i + 1}` : "";
-    const copy = makeCopyButton(tools, lines.join("\n"), `Copy ${name}${part}`, block);
-    element.append(html("div", { class: "gradviz-code-block" }, block, copy));
+    const copied = [lines.join("\n"), `Copy ${name}${part}`, block] as const;
+    const copy = tools ? [makeCopyButton(tools, ...copied)] : [];
+    element.append(html("div", { class: "gradviz-code-block" }, block, ...copy));
   });
   return element;
 }
+
+/** Python, reached by keyboard since it may scroll. */
+export function codeElement(lines: readonly string[], label: string): HTMLElement {
+  const code = lines.flatMap((line, i) => [...(i ? ["\n"] : []), ...codeElements(line)]);
+  const props = { role: "group", "aria-label": label };
+  return focusable(html("pre", props, html("code", {}, ...code)), 0);
+}
+
+const capital = (name: string) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 /** Where the clipboard is not allowed, `source` is selected to be copied by hand. */
 export function makeCopyButton(

@@ -29,7 +29,7 @@ export function makeReport(context: PanelContext): HTMLElement {
 
 function partsOf(context: PanelContext, { parts }: ReportDocument): HTMLElement[] {
   const { prefix } = context;
-  const head = html("div", { class: "gradviz-findings" }, ...partElements(context, parts));
+  const head = html("div", { class: "gradviz-findings" }, ...partElements(parts, context));
   const figures = parts
     .filter((part) => part.is === "Image")
     .map((part, i) => ({ label: part.caption, content: makeFigure(context, part, i) }));

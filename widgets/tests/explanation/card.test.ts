@@ -42,10 +42,11 @@ const CARD: ExplanationCard = {
       does: ["makes a new tensor"],
       changes: [
         {
+          is: "CodeBlock",
           where: ["in place of ", { id: "line:0:3", text: "line 3" }],
           lines: ["out = b", "a = out"],
         },
-        { where: ["without line 2"], lines: [] },
+        { is: "CodeBlock", where: ["without line 2"], lines: [] },
       ],
     },
     {
