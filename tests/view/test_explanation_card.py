@@ -7,7 +7,7 @@ import pytest
 
 from gradviz.model.explanation import Explanation
 from gradviz.view.contents.parts_of import html_of
-from tests.view.explanations import FREED, LOOK, SILENT, explained, spoilt
+from tests.view.explanations import FREED, LOOK, SILENT, spoilt
 from tests.view.graphs import HOSTILE
 
 ELEMENTS = {
@@ -107,16 +107,8 @@ def test_hostile_text_is_text(subtests: pytest.Subtests) -> None:
             assert html_of(spoilt(FREED, text)).encode()
 
 
-def test_the_same_bytes_with_and_without_its_recording() -> None:
-    assert html_of(explained(FREED).explanations[0]) == html_of(FREED)
-
-
 def test_a_cell_shows_the_card_and_else_the_text() -> None:
     import gradviz.view.widgets.explanation
 
     assert FREED._repr_mimebundle_() == {"text/plain": str(FREED), "text/html": html_of(FREED)}
     assert gradviz.view.widgets.explanation is not None
-
-
-def test_nothing_explained_is_a_sentence() -> None:
-    assert html_of(Explanation()) == "<p>nothing to explain: no error was raised</p>"

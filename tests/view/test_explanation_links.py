@@ -28,21 +28,19 @@ def with_values() -> Recording:
     return script.end()
 
 
+def everywhere(words: Sentence, at: CodeLine, recording: Recording) -> Explanation:
+    """An explanation that says nothing but the same sentence."""
+    cause, said = Cause("write", words, at), (words,)
+    facts: Any = {"what": words, "why": words, "already": said, "unknown": said}
+    return Explanation("hidden write", causes=(cause,), step=at.step, recording=recording, **facts)
+
+
 WRONG = Sentence("backward would compute from changed values it would be wrong")
 
 
 def test_words_of_a_sentence_are_not_taken_for_names() -> None:
     recording = with_values()
-    told = Explanation(
-        "hidden write",
-        what=WRONG,
-        why=WRONG,
-        causes=(Cause("write", WRONG, CodeLine(1, "", "cell", 1)),),
-        already=(WRONG,),
-        unknown=(WRONG,),
-        step=1,
-        recording=recording,
-    )
+    told = everywhere(WRONG, CodeLine(1, "", "cell", 1), recording)
     line = {"id": "line:0:1", "text": "line 1", "step": 1}
     values = [value for _, told in told_in(card_of(told)["parts"]) for value in told]
     assert values == [[WRONG], [line], [WRONG], [WRONG], [WRONG], [WRONG]]
@@ -69,18 +67,9 @@ def test_a_term_leads_to_what_it_was_made_of() -> None:
         " saved ",
         {"id": "t0", "text": "a"},
     ]
-    told = Explanation(
-        "hidden write",
-        what=sentence + ".",
-        why=sentence,
-        causes=(Cause("save", sentence, at),),
-        already=(sentence,),
-        unknown=(sentence,),
-        step=4,
-        recording=recording,
-    )
+    told = everywhere(sentence, at, recording)
     fields = dict(told_in(card_of(told)["parts"]))
-    assert (fields["what"], fields[""]) == ([[*found, "."]], [found])
+    assert fields["what"] == fields[""] == [found]
     assert fields["cause"][0] == fields["not known"][0] == fields["already changed"][0] == found
     recording._made["explanations"] = (told,)
     assert caption(recording, 4).parts[-5:] == sentence.parts

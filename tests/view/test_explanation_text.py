@@ -9,6 +9,7 @@ from gradviz.explaining import of_recording
 from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.sentence import Sentence, say
 from gradviz.view.contents.explanation import NO_FAULT
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.outlines.text_of import text_of
 from gradviz.view.parts.part import WIDTH
 from tests.view.explanations import FREED, LOOK, SILENT, explained, spoilt
@@ -43,7 +44,8 @@ def test_all_fields_stand_behind_their_names() -> None:
 
 
 def test_the_recording_changes_no_word() -> None:
-    assert text_of(explained(FREED).explanations[0]) == TEXT
+    recorded = explained(FREED).explanations[0]
+    assert (text_of(recorded), html_of(recorded)) == (TEXT, html_of(FREED))
 
 
 def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
@@ -112,6 +114,7 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
 
 def test_nothing_explained_says_so() -> None:
     assert text_of(Explanation()) == "nothing to explain: no error was raised"
+    assert html_of(Explanation()) == f"<p>{text_of(Explanation())}</p>"
 
 
 def test_a_fix_says_where(subtests: pytest.Subtests) -> None:

@@ -98,9 +98,9 @@ def test_cells_have_words_and_something_to_sort_by() -> None:
 
 
 def test_a_long_table_says_how_much_of_it_is_not_sent() -> None:
-    wire = report_document(many(2003))
-    assert len(tables_of(wire)[0]["rows"]) == 2000
-    assert tables_of(wire)[0]["more"] == "… and 3 more rows"
+    (table,) = tables_of(report_document(many(2003)))
+    assert (len(table["rows"]), table["more"]) == (2000, "… and 3 more rows")
+    assert "<p>… and 1,603 more rows</p>" in bundle_of(ReportWidget(many(2003)))["text/html"]
     assert tables_of(report_document(many(2000)))[0]["more"] == ""
 
 

@@ -38,19 +38,17 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
 def cards(recording: Recording) -> dict[int, dict[str, Any]]:
     """What the views of steps have besides because of explanations: ``cards`` and ``ticks``."""
     found: dict[int, dict[str, Any]] = {}
-    for step, group in explained(recording).items():
-        found.setdefault(step, {})["cards"] = [card_of(one) for one in group]
-        if any(one.is_silent for one in group):
-            _tick(found, step, "warning")
+    for step, group in (*explained(recording).items(), *worth_a_look(recording).items()):
         for one in group:
-            culprit = one.cause.at if one.cause else None
-            at = _other_step(culprit, one)
-            if at is not None:
-                _tick(found, at, "culprit")
-    for step, group in worth_a_look(recording).items():
-        notes = [card_of(one) for one in group]
-        found.setdefault(step, {}).setdefault("cards", []).extend(notes)
-        _tick(found, step, "look")
+            _add(found, step, "cards", card_of(one))
+            culprit = _other_step(one.cause.at if one.cause else None, one)
+            if not one.is_fault:
+                _add(found, step, "ticks", "look")
+                continue
+            if one.is_silent:
+                _add(found, step, "ticks", "warning")
+            if culprit is not None:
+                _add(found, culprit, "ticks", "culprit")
     return found
 
 
@@ -60,10 +58,10 @@ def _other_step(culprit: CodeLine | None, explanation: Explanation) -> int | Non
     return None if step == explanation.step else step
 
 
-def _tick(found: dict[int, dict[str, Any]], step: int, name: str) -> None:
-    ticks = found.setdefault(step, {}).setdefault("ticks", [])
-    if name not in ticks:
-        ticks.append(name)
+def _add(found: dict[int, dict[str, Any]], step: int, name: str, one: Any) -> None:
+    there = found.setdefault(step, {}).setdefault(name, [])
+    if one not in there:
+        there.append(one)
 
 
 def _line(at: CodeLine | None, links: Links) -> dict[str, int] | None:

@@ -107,10 +107,9 @@ def _part(part: Part, *, inside: bool = False, is_page: bool = False) -> str:
             return _element("p", part.look if inside else None, with_code(part.words))
         case CodeBlock():
             where = xml(part.where) + (":" if part.lines else "")
-            lines = _element("pre", "pre" if inside else None, xml("\n".join(part.lines)))
-            return (_element("div", "where", where) if part.where else "") + (
-                lines if part.lines else ""
-            )
+            head = _element("div", "where", where) if part.where else ""
+            code = xml("\n".join(part.lines))
+            return head + (_element("pre", "pre" if inside else None, code) if code else "")
         case ItemList():
             items = "".join(f"<li>{with_code(item)}</li>" for item in part.items)
             return f"<ol>{items}</ol>" if part.name else f"<ul>{items}</ul>"

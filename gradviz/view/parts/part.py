@@ -23,9 +23,9 @@ WIDTH: Final = 88
 """Characters of a line of text."""
 IN_TEXT: Final = {"only in": "text"}
 """Of a field that only text needs."""
-_NOWHERE: Final = Sentence()
 SIGNS: Final = {True: "✓", False: "✗"}
-IN_HTML: Final = {"only in": "html"}
+"""Of what is right, and of what is wrong."""
+_NOWHERE: Final = Sentence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Region:
 
     title: str
     tone: Tone
-    label: str = field(metadata=IN_HTML)
+    label: str
     """What a screen reader calls it."""
     parts: tuple[Part, ...]
     end: tuple[Part, ...] = field(metadata=IN_TEXT)

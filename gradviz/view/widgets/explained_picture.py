@@ -72,8 +72,8 @@ class ExplainedPicture(Picture):
 
     def _page(self) -> str:
         wire = self.wire
-        if self._folded is not None:  # all of it that fits
-            whole = graph_document(self.graph, self._options, folded=self._folded, insides=PAGE)
+        if self._drawing is not None:  # all of it that fits
+            whole = graph_document(self.graph, self._options, folded=self._drawing, insides=PAGE)
             wire = {**whole, "text": wire["text"]}
         traits = {
             "wire": compress(wire),

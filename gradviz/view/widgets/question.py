@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from typing import ClassVar
 
 from gradviz.model.question import Question
@@ -68,12 +69,8 @@ class QuestionWidget(GraphWidget):
         question = self.question
         if not question.is_answered or question.step is None:
             return ""
-        player = self.player()
-        try:
-            image: str = player.filmstrip(stops=[player.step]).image()
-        finally:
-            player.close()
-        return image_html(image, question.text)
+        with closing(self.player()) as player:
+            return image_html(player.filmstrip(stops=[player.step]).image(), question.text)
 
 
 _NOTE = (

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import traitlets
 
-from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
 from gradviz.model.report import Cell, Report, Table
 from gradviz.view.contents.report import report_parts
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json, table_csv
-from gradviz.view.export.drawn import drawn
 from gradviz.view.export.files import refuse_animation, svg_to_png, to_png
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import write_as
 from gradviz.view.figures.figure import Figures
-from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.outlines.text_of import text_of
 from gradviz.view.parts.html import as_html
@@ -59,7 +56,7 @@ class ReportWidget(FoldedWidget):
         [{'name': 'w', 'norm': 2.0}]
     """
 
-    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures", "_folding", "_folded")
+    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures", "_folding", "_drawing")
 
     def __init__(
         self,
@@ -73,7 +70,6 @@ class ReportWidget(FoldedWidget):
         self._options = options
         self._figures = figures
         self._fold = fold
-        self._folded: FoldedDrawing | None = None
         super().__init__(
             engine_arrows=options.engine_arrows,
             density=options.density,
@@ -85,19 +81,10 @@ class ReportWidget(FoldedWidget):
         figures = self._drawn_figures
         return report_document(self._findings, self._options, figures, folded=self._drawing)
 
-    @cached_property
-    def _folding(self) -> Folding | None:
-        with no_collection():
-            return self._fold(self.graph) if self._fold and self.graph else None
-
     @property
-    def _drawing(self) -> FoldedDrawing | None:
-        if "_findings" not in self.__dict__ or self._folding is None:
-            return None
-        if self._folded is None:
-            with no_collection():
-                self._folded = FoldedDrawing(self._folding, self._options, self._findings.marks)
-        return self._folded
+    def _marks(self) -> Sequence[Highlight]:
+        marks: Sequence[Highlight] = self._findings.marks
+        return marks
 
     @property
     def _drawn_figures(self) -> Figures:
@@ -196,10 +183,7 @@ class ReportWidget(FoldedWidget):
     @property
     def _drawn(self) -> str:
         """The picture of the graph, empty without one."""
-        known, options = super()._still, self._as_shown(self._options)
-        if known or self.graph is None:
-            return known
-        return drawn(self.graph, options, self._folding, self._findings.marks)
+        return super()._still
 
     @property
     def _still(self) -> str:
@@ -210,8 +194,7 @@ class ReportWidget(FoldedWidget):
         self._svg()
         if self.graph is None:
             return svg_to_png(self._drawn_figures[0][1].svg(variables=False))
-        options = self._as_shown(self._options)
-        return to_png(self.graph, options, self._folding, self._findings.marks)
+        return to_png(self.graph, self._as_shown(self._options), self._folding, self._marks)
 
     def _csv(self) -> str:
         if not self.tables:
