@@ -99,7 +99,7 @@ def table_number(document: Document) -> None:
         ("player", code_line, "code"),
         ("player", tab_number, "steps (captions, tensors, marks)"),
         ("player", saved_bytes, "steps (captions, tensors, marks)"),
-        ("report", table_number, "tables"),
+        ("report", table_number, "parts"),
     ],
 )
 def test_one_edit_of_a_stored_widget_is_found_and_named(
