@@ -2,7 +2,16 @@
 // Sealed is encoded, not secret: it is judged here, without a kernel.
 import { inflate } from "./parse";
 import type { RecordingDocument } from "./recording";
-import { type Checked, type CheckOf, listOf, mapOf, recordOf, text, whole } from "./validators";
+import {
+  type Check,
+  type Checked,
+  type CheckOf,
+  listOf,
+  mapOf,
+  recordOf,
+  text,
+  whole,
+} from "./validators";
 
 /** What a form shows before an answer; each form knows its own fields. */
 export interface FormData {
@@ -36,7 +45,7 @@ const answer = recordOf({
   why: text,
   /** What the program printed, or "". */
   printed: text,
-  player: recordOf({}) as CheckOf<RecordingDocument>,
+  player: recordOf({}) as Check as CheckOf<RecordingDocument>,
 });
 /** The key is as the form of the question has it. */
 export type SealedAnswer = Checked<typeof answer> & { readonly key: unknown };

@@ -39,19 +39,15 @@ export interface TableContent {
   readonly rows: readonly Row[];
 }
 
-const perhaps =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
 const key: Check = (value) => value === null || text(value) || typeof value === "number";
 
 export const tableFields: Readonly<Record<keyof TableContent, Check>> = {
   caption: text,
   columns: listOf(recordOf({ name: text, kind: text, help: text })),
   rows: listOf(
-    recordOf({
-      ...{ id: text, mark: text, cells: listOf(recordOf({ text, sort: key })) },
-      ...{ level: perhaps(whole), inside: perhaps(whole), open: perhaps(flag) },
-    }),
+    recordOf(
+      { id: text, mark: text, cells: listOf(recordOf({ text, sort: key })) },
+      { level: whole, inside: whole, open: flag },
+    ),
   ),
 };

@@ -24,13 +24,20 @@ export const listOf =
   <T>(check: CheckOf<T>): CheckOf<readonly T[]> =>
   (value) =>
     Array.isArray(value) && value.every((one) => check(one));
-/** An object with these fields, and perhaps others. */
+type Checks = Readonly<Record<string, Check>>;
+type Fields<F extends Checks> = { readonly [K in keyof F]: Checked<F[K]> };
+/** An object with these fields, with some that may be absent, and perhaps others. */
 export const recordOf =
-  <F extends Record<string, Check>>(
+  <F extends Checks, O extends Checks = Record<never, Check>>(
     fields: F,
-  ): CheckOf<{ readonly [K in keyof F]: Checked<F[K]> }> =>
+    optional?: O,
+  ): CheckOf<Fields<F> & Partial<Fields<O>>> =>
   (value) =>
-    isObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
+    isObject(value) &&
+    Object.entries(fields).every(([name, check]) => check(value[name])) &&
+    Object.entries(optional ?? {}).every(
+      ([name, check]) => value[name] === undefined || check(value[name]),
+    );
 /** An object from any keys to values of one kind. */
 export const mapOf =
   <T>(check: CheckOf<T>): CheckOf<Readonly<Record<string, T>>> =>
@@ -38,7 +45,8 @@ export const mapOf =
     isObject(value) && Object.values(value).every(check);
 
 /** Two texts. */
-export const pair: Check = (value) => listOf(text)(value) && (value as unknown[]).length === 2;
+export const pair: CheckOf<readonly [string, string]> = (value) =>
+  listOf(text)(value) && (value as unknown[]).length === 2;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
