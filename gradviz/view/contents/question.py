@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gradviz.model.question import Question
-from gradviz.model.sentence import Sentence
+from gradviz.model.sentence import Sentence, say
 from gradviz.view.captions.caption import caption
 from gradviz.view.parts.part import CodeBlock, Field, Image, Paragraph, Part, Parts
 from gradviz.view.text import clean, cleaned
@@ -39,7 +39,7 @@ def _answer(question: Question) -> Iterator[Part]:
     if question.step is not None:
         number = question.recording.numbers.number(question.step)
         words = cleaned(caption(question.recording, question.step))
-        yield Paragraph(words, f"step {number}")
+        yield Paragraph(say("step {}: {}", number, words))
     told = [f"{part}: {words}" for part, words in form.sentences.items() if words]
     for name, lines in (("printed:", question.printed.splitlines()), ("sentences:", told)):
         if lines:
