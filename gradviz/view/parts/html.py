@@ -7,7 +7,6 @@ on white only, also where an inline style with a variable is thrown away.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -141,8 +140,12 @@ def with_code(words: str) -> str:
         >>> with_code("set `a < b`")
         'set <code>a &lt; b</code>'
     """
-    # A backtick without a second one is itself.
-    return re.sub("`([^`]*)`", r"<code>\1</code>", xml(words))
+    pieces = xml(words).split("`")
+    if len(pieces) % 2 == 0:  # A backtick without a second one is itself.
+        pieces[-2:] = ["`".join(pieces[-2:])]
+    return "".join(
+        f"<code>{piece}</code>" if place % 2 else piece for place, piece in enumerate(pieces)
+    )
 
 
 def _inside(parts: Iterable[Part]) -> str:

@@ -88,8 +88,8 @@ VIEW: Final = (
     SeededFault(
         room="view/parts",
         file="gradviz/view/parts/html.py",
-        old='r"<code>\\1</code>", xml(words))',
-        new='r"<code>\\1</code>", words)',
+        old='    pieces = xml(words).split("`")\n',
+        new='    pieces = words.split("`")\n',
         shows="words of an explanation, a question or a repair are read as HTML",
         where=("tests/view/test_repair_document.py", "gradviz/view/parts"),
     ),
