@@ -18,7 +18,7 @@ from gradviz.model.progress import ProgressDisplay
 from gradviz.model.recording import Recording
 from gradviz.model.turns import Head, Turn
 from gradviz.view.captions.caption import caption
-from gradviz.view.html.explanation import bundle
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.outlines.text_of import text_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class FullPresentation(Presentation):
 
     def bundle(self, thing: object) -> Any:
         if isinstance(thing, (Explanation, Explanations)):
-            return bundle(thing)
+            return {"text/plain": text_of(thing), "text/html": html_of(thing)}
         from comm import DummyComm
 
         widget = self._widget(thing)
@@ -68,7 +68,7 @@ class FullPresentation(Presentation):
 
     def html(self, thing: object) -> str | None:
         if isinstance(thing, (Explanation, Explanations)):
-            return bundle(thing)["text/html"]
+            return html_of(thing)
         with closing(self._widget(thing)) as widget:
             return widget.as_html()
 

@@ -31,8 +31,8 @@ ROOMS = {
 
 FOLDERS = {
     "view": (
-        *("", "graph", "figures", "explanations", "captions", "outlines", "animation"),
-        *("documents", "html", "export", "widgets"),
+        *("", "graph", "figures", "parts", "explanations", "captions", "contents"),
+        *("outlines", "animation", "documents", "export", "widgets"),
     ),
     "analysis": ("", "code", "fold", "explain", "audit", "gradient_flow", "memory", "diff"),
 }

@@ -40,7 +40,7 @@ from gradviz.view.step_index import StepIndex
 from tests.each import each
 from tests.programs import PROGRAMS, named
 from tests.view import recordings
-from tests.view.graphs import every_mark, product_and_sum, tensor
+from tests.view.graphs import every_mark, product_and_sum, rows_of, tensor
 
 PACKAGE = Path(gradviz.__file__).parent
 SMALL = [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow]
@@ -133,10 +133,10 @@ def details_say_label_and_words(graph: Graph) -> None:
 
 
 def outline_and_table_say_short_forms(graph: Graph) -> None:
-    text, table = outline.outline(graph), outline.table(graph)
+    text = outline.outline(graph)
     listed = {
         key: dict(zip(outline.COLUMNS, map(str, row), strict=True))
-        for key, row in zip(table.ids, table.rows, strict=True)
+        for key, row in rows_of(graph).items()
     }
     for info, facts in tensors_of(graph):
         start = " ".join((facts["name"].words, *facts.short(*outline.TENSOR_KEYS)))

@@ -10,7 +10,7 @@ from gradviz.notebook_check.as_text import cell_words, counts, raised_lines
 from gradviz.notebook_check.difference_lines import diff_lines
 from gradviz.notebook_check.results import CellResult, Difference, NotebookResult
 from gradviz.notebook_check.words import kind_in_words
-from gradviz.view.html.image import image_html
+from gradviz.view.parts.image import image_html
 
 _SVG: Final = "image/svg+xml"
 _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"

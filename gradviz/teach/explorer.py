@@ -22,7 +22,7 @@ from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import ending_of, write_file
-from gradviz.view.html.image import image_html
+from gradviz.view.parts.image import image_html
 from gradviz.view.text import clean, shorten
 from gradviz.view.widgets.base import GraphWidget
 
@@ -277,11 +277,12 @@ class Explorer(GraphWidget):
             parts.append(image_html(svg, self.wire["summary"]) if images else svg)
         return "\n".join(filter(None, parts))
 
+    def _without_kernel(self, _svg: str) -> str:
+        return self._html(images=True)
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the picture and everything as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self.is_closed:
-            data["text/html"] = self._html(images=True)
         if not self._shown or self.outcome.error:  # alone it would not say that it is old
             data.pop("image/svg+xml", None)
         return data, metadata

@@ -62,9 +62,9 @@ def folded() -> dict[str, Any]:
     model = Net(8)
     loss = model(torch.ones(3, 8)).square().mean()
     widget = gradviz.show(loss, model=model)
-    assert widget._folded is not None
+    assert widget._drawing is not None
     # As in a saved page, where no kernel is asked for what is missing.
-    return graph_document(widget.graph, folded=widget._folded, insides=PAGE)
+    return graph_document(widget.graph, folded=widget._drawing, insides=PAGE)
 
 
 def kinds(wire: dict[str, Any], kind: str) -> list[str]:

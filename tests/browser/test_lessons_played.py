@@ -183,15 +183,16 @@ class Learner:
         fix = exercise.wrong[0]
         self.replace(cell_id, decorated_by_repair(name, inspect.getsource(fix.program)))
         root = self.output_of(cell_id).locator(".gradviz-root").first
-        expect(root.locator(".gradviz-repair-known")).to_have_text(fix.sentence.replace("`", ""))
+        known = root.locator(".gradviz-repair-verdict .is-known")
+        expect(known).to_have_text(fix.sentence.replace("`", ""))
         expect(root.locator(".gradviz-repair-head")).to_have_text("Not repaired yet")
         self.shoot(f"{self.lesson}-{cell_id}-wrong")
         for number in (1, 2, 3):
             expect(root.locator(".gradviz-repair-player")).to_be_empty()
             expect(root.locator(".gradviz-repair-solution")).to_be_empty()
-            expect(root.locator(".gradviz-repair-hints li")).to_have_count(number - 1)
+            expect(root.locator(".gradviz-numbered li")).to_have_count(number - 1)
             root.get_by_role("button", name=f"Hint {number} of 3").click()
-            expect(root.locator(".gradviz-repair-hints li").last).to_have_text(
+            expect(root.locator(".gradviz-numbered li").last).to_have_text(
                 exercise.hints[number - 1].replace("`", "")
             )
             button = root.get_by_role("button", name="Explanation" if number == 3 else "Hint")

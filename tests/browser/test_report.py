@@ -17,7 +17,7 @@ from gradviz.model.report import Block, Column, Table
 from gradviz.view.widgets.report import ReportWidget
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
-from tests.view.reports import FIGURE, MadeUp, Still
+from tests.view.reports import FIGURE, MadeUp, Still, tables_of
 
 pytestmark = pytest.mark.browser
 
@@ -104,11 +104,11 @@ def test_a_long_table_scrolls_inside_and_a_report_without_a_picture_has_no_empty
     page = bare.page
     page.set_viewport_size({"width": 1046, "height": 768})
     wire = json.loads(json.dumps(ReportWidget(MadeUp()).wire))
-    (table,) = wire["tables"]
+    (table,) = tables_of(wire)
     row = {**table["rows"][0], "id": ""}
     names = [{"text": f"layer{i}.weight", "sort": f"layer{i}"} for i in range(80)]
     long = {**table, "rows": [{**row, "cells": [name, *row["cells"][1:]]} for name in names]}
-    report = bare.mount({**wire, "tables": [long]})
+    report = bare.mount({**wire, "parts": [long]})
     assert _box(report.root)["height"] <= 620
     rows = report.root.locator(".gradviz-report-table")
     assert rows.evaluate("(e) => e.scrollHeight - e.clientHeight") > 500

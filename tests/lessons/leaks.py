@@ -30,8 +30,8 @@ from typing import Any
 
 from gradviz.model.forms.numbers import HINT
 from gradviz.model.question import Question
-from gradviz.view.html.question import question_html
-from gradviz.view.outlines.question import question_text
+from gradviz.view.contents.parts_of import html_of
+from gradviz.view.outlines.text_of import text_of
 
 SHORT = 2
 """A key of so many characters is looked for with its name only."""
@@ -93,7 +93,7 @@ def texts_of(cell: Any) -> Iterator[tuple[str, str]]:
 
 def without_question(text: str, question: Question) -> str:
     """An output without the question as it is stored before an answer."""
-    for own in (question_text(question), question_html(question)):
+    for own in (text_of(question), html_of(question)):
         text = text.replace(own, "")
     return html.unescape(re.sub(r"<[^>]*>", "", text))
 

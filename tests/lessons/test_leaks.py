@@ -31,8 +31,8 @@ from gradviz.model.question import Question
 from gradviz.model.recording import Recording
 from gradviz.teach.predict.course import QUESTIONS
 from gradviz.teach.repair.exercise import exercise_of_course
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.question import question_document
-from gradviz.view.html.question import question_html
 from gradviz.view.widgets.question import QuestionWidget
 from tests.lessons.leaks import (
     is_in,
@@ -114,7 +114,7 @@ def plain_of(question: Question, document: dict[str, Any]) -> str:
     """What is in a document as text, without the digest."""
     plain = {name: one for name, one in document.items() if name != "sealed"}
     assert len(plain) == len(document) - 1
-    text = json.dumps(plain) + question_html(question)
+    text = json.dumps(plain) + html_of(question)
     assert not any(is_in(one, text) for one in told(question))
     return text.replace(question.digest, "")
 

@@ -80,7 +80,7 @@ def first(which: Model) -> First:
         file = Path(folder) / "picture.svg"
         picture.save(file)
         svg = file.read_text("utf-8")
-    folded = picture._folded
+    folded = picture._drawing
     nodes = len(picture.graph)
     if folded is None:
         return First(which.name, nodes, 0, nodes, svg)

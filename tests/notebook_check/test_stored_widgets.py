@@ -17,6 +17,7 @@ from gradviz.notebook_check.rules import WIDGET
 from gradviz.notebook_check.stored_widgets import KIND, differences_of_widgets, states_in
 from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress
+from tests.view.reports import tables_of
 
 Document = dict[str, Any]
 
@@ -86,7 +87,7 @@ def saved_bytes(document: Document) -> None:
 
 
 def table_number(document: Document) -> None:
-    rows = document["tables"][0]["rows"]
+    rows = tables_of(document)[0]["rows"]
     assert rows
     rows[0]["cells"][0] = "another"
 
@@ -98,7 +99,7 @@ def table_number(document: Document) -> None:
         ("player", code_line, "code"),
         ("player", tab_number, "steps (captions, tensors, marks)"),
         ("player", saved_bytes, "steps (captions, tensors, marks)"),
-        ("report", table_number, "tables"),
+        ("report", table_number, "parts"),
     ],
 )
 def test_one_edit_of_a_stored_widget_is_found_and_named(

@@ -53,7 +53,7 @@ def test_a_broken_program_shows_goal_outcome_and_no_hint(capsys: Print) -> None:
         == """\
 Not repaired yet
   goal: The program returns the sum of log(1 + exp(x)), and `x.grad` is its gradient.
-  run with x = [0.0, 1.0]
+  Run with x = [0.0, 1.0]
   ✗ loss: expected 2.006, found nothing
   ✗ x.grad: expected [0.5, 0.7311], found None
   The program raised RuntimeError in line 5: `loss.backward()` (saved tensor written).
@@ -162,7 +162,7 @@ def test_the_player_with_its_card_comes_after_the_hints() -> None:
     for _ in range(3):
         view._answer_to("hint")
         assert view.wire["player"] is None
-    assert view.wire["repair"]["hints"] == list(EXERCISE.hints)
+    assert view.wire["repair"]["parts"][-1]["items"] == [[hint] for hint in EXERCISE.hints]
     assert view.wire["repair"]["button"] == "Explanation"
     assert view._answer_to("hint") == b"1"
     assert view.wire["player"]["kind"] == "recording"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -103,6 +104,15 @@ def post_mortem(*explanations: Explanation) -> Recording:
         replace(one, recording=recording) for one in explanations
     )
     return recording
+
+
+def told_in(parts: Any) -> Iterator[tuple[str, Any]]:
+    """What a card of the browser says from top to bottom, each with its label."""
+    for part in parts:
+        if part["is"] == "Paragraph":
+            yield part["look"], [part["words"]]
+        yield from ((field["name"], field["values"]) for field in part.get("fields", ()))
+        yield from told_in(part.get("parts", ()))
 
 
 def spoilt(value: Any, text: str) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from gradviz.model import Graph, Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.outlines.graph import cells_of, listed
 
 HOSTILE = (
     '"><script>alert(1)</script>',
@@ -26,6 +28,12 @@ HOSTILE = (
     "onload=alert(1)",
 )
 """Names that want to be markup, to overflow, to hide or to reorder."""
+
+
+def rows_of(graph: Graph) -> dict[str, list[str]]:
+    """The cells of the outline as a table, by node and tensor."""
+    index = GraphIndex.of(graph, 0)
+    return {one.id: list(cells_of(one, index)) for one in listed(index, graph.nodes)}
 
 
 def tensor(number: int, name: str | None = None, **facts: Any) -> TensorInfo:

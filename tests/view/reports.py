@@ -87,6 +87,11 @@ BITS = Figure(
 )
 
 
+def tables_of(wire: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tables that the browser gets."""
+    return [part for part in wire["parts"] if part["is"] == "Rows"]
+
+
 def many(rows: int) -> MadeUp:
     """Findings with a long table."""
     columns = (Column("node"), Column("nr", "number"))

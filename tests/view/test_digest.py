@@ -58,10 +58,10 @@ def test_what_is_of_the_device_or_of_torchs_release_is_no_part_of_the_digest(
     assert formulas
     assert other != wire
     assert digest(other) == digest(wire)
-    report = {"sentences": ["Ten bytes.", "Twelve more."], "summary": "m: Ten. Twelve."}
+    report = {"items": [["Ten bytes."], ["Twelve more."]], "summary": "m: Ten. Twelve."}
     spent = "torch.cuda.memory_allocated() is 3 MiB: it rounds up, and counts all live tensors."
     on_gpu = {
-        "sentences": ["Ten bytes.", spent, "Twelve more."],
+        "items": [["Ten bytes."], [spent], ["Twelve more."]],
         "summary": f"m: Ten. {spent} Twelve.",
     }
     assert digest(on_gpu) == digest(report)

@@ -6,9 +6,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model.explanation import Explanation
-from gradviz.view.html.explanation import bundle, explanation_card
-from gradviz.view.outlines.explanation import explanation_text
-from tests.view.explanations import FREED, LOOK, SILENT, explained, spoilt
+from gradviz.view.contents.parts_of import html_of
+from tests.view.explanations import FREED, LOOK, SILENT, spoilt
 from tests.view.graphs import HOSTILE
 
 ELEMENTS = {
@@ -18,7 +17,7 @@ ELEMENTS = {
 
 
 def card(explanation: Explanation) -> ET.Element:
-    return ET.fromstring(explanation_card(explanation))
+    return ET.fromstring(html_of(explanation))
 
 
 def words(element: ET.Element | None) -> str:
@@ -46,7 +45,7 @@ def test_a_silent_fault_says_that_there_was_no_error() -> None:
 def test_what_is_worth_a_look_has_no_sign_of_an_error() -> None:
     heading = words(card(LOOK).find("h4"))
     assert heading == "· worth a look · gradient added to a used one"
-    html = explanation_card(LOOK)
+    html = html_of(LOOK)
     assert "jp-warn" not in html
     assert "jp-error" not in html
     assert "Fix" not in html
@@ -105,20 +104,11 @@ def test_hostile_text_is_text(subtests: pytest.Subtests) -> None:
             assert [(e.tag, e.get("style")) for e in found.iter()] == [
                 (e.tag, e.get("style")) for e in calm.iter()
             ]
-            assert explanation_card(spoilt(FREED, text)).encode()
-
-
-def test_the_same_bytes_with_and_without_its_recording() -> None:
-    assert explanation_card(explained(FREED).explanations[0]) == explanation_card(FREED)
+            assert html_of(spoilt(FREED, text)).encode()
 
 
 def test_a_cell_shows_the_card_and_else_the_text() -> None:
     import gradviz.view.widgets.explanation
 
-    assert FREED._repr_mimebundle_() == bundle(FREED)
-    assert bundle(FREED)["text/plain"] == explanation_text(FREED) == str(FREED)
+    assert FREED._repr_mimebundle_() == {"text/plain": str(FREED), "text/html": html_of(FREED)}
     assert gradviz.view.widgets.explanation is not None
-
-
-def test_nothing_explained_is_a_sentence() -> None:
-    assert explanation_card(Explanation()) == "<p>nothing to explain: no error was raised</p>"

@@ -11,7 +11,7 @@ from gradviz.model.sentence import Sentence, Term, say
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.explanation import card_of
 from gradviz.view.explanations.links import Links
-from tests.view.explanations import FREED, LAST, explained, post_mortem
+from tests.view.explanations import FREED, LAST, explained, post_mortem, told_in
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, loop, product
 
@@ -28,26 +28,22 @@ def with_values() -> Recording:
     return script.end()
 
 
+def everywhere(words: Sentence, at: CodeLine, recording: Recording) -> Explanation:
+    """An explanation that says nothing but the same sentence."""
+    cause, said = Cause("write", words, at), (words,)
+    facts: Any = {"what": words, "why": words, "already": said, "unknown": said}
+    return Explanation("hidden write", causes=(cause,), step=at.step, recording=recording, **facts)
+
+
 WRONG = Sentence("backward would compute from changed values it would be wrong")
 
 
 def test_words_of_a_sentence_are_not_taken_for_names() -> None:
     recording = with_values()
-    told = Explanation(
-        "hidden write",
-        what=WRONG,
-        why=WRONG,
-        causes=(Cause("write", WRONG, CodeLine(1, "", "cell", 1)),),
-        already=(WRONG,),
-        unknown=(WRONG,),
-        step=1,
-        recording=recording,
-    )
-    card = card_of(told)
-    assert card["what"] == card["why"] == [WRONG]
-    values = [value for field in card["first"] + card["fields"] for value in field["values"]]
+    told = everywhere(WRONG, CodeLine(1, "", "cell", 1), recording)
     line = {"id": "line:0:1", "text": "line 1", "step": 1}
-    assert values == [[line], [WRONG], [WRONG], [WRONG]]
+    values = [value for _, told in told_in(card_of(told)["parts"]) for value in told]
+    assert values == [[WRONG], [line], [WRONG], [WRONG], [WRONG], [WRONG]]
     recording._made["explanations"] = (told,)
     assert [term.id for term in recording.all_steps[1].caption.terms] == ["line:0:1"]  # type: ignore[attr-defined]
 
@@ -71,19 +67,9 @@ def test_a_term_leads_to_what_it_was_made_of() -> None:
         " saved ",
         {"id": "t0", "text": "a"},
     ]
-    told = Explanation(
-        "hidden write",
-        what=sentence + ".",
-        why=sentence,
-        causes=(Cause("save", sentence, at),),
-        already=(sentence,),
-        unknown=(sentence,),
-        step=4,
-        recording=recording,
-    )
-    card = card_of(told)
-    assert (card["what"], card["why"]) == ([*found, "."], found)
-    fields = {field["name"]: field["values"] for field in card["fields"]}
+    told = everywhere(sentence, at, recording)
+    fields = dict(told_in(card_of(told)["parts"]))
+    assert fields["what"] == fields[""] == [found]
     assert fields["cause"][0] == fields["not known"][0] == fields["already changed"][0] == found
     recording._made["explanations"] = (told,)
     assert caption(recording, 4).parts[-5:] == sentence.parts
@@ -94,9 +80,8 @@ def test_names_in_sentences_are_clean_and_what_is_around_them_stays(
 ) -> None:
     for name in HOSTILE:
         with subtests.test(name=name):
-            [before, term, after] = card_of(
-                Explanation("broadcast", what=say("here {} is", Term("t0", name)))
-            )["what"]
+            told = Explanation("broadcast", what=say("here {} is", Term("t0", name)))
+            [before, term, after] = card_of(told)["parts"][0]["words"]
             assert (before, term["id"], after) == ("here ", "t0", " is")
             assert term["text"].replace("\u2068", "").replace("\u2069", "").isprintable()
 

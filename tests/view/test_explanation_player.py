@@ -15,15 +15,14 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.sentence import Sentence
 from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import caption
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.html.explanation import explanation_card
-from gradviz.view.outlines.explanation import explanation_text
 from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
 from tests.view.documents import look_of
-from tests.view.explanations import FREED, LOOK, SILENT, explained, post_mortem, spoilt
+from tests.view.explanations import FREED, LOOK, SILENT, explained, post_mortem, spoilt, told_in
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, product
 
@@ -151,8 +150,8 @@ def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
     assert picture.graph == recording.graph_at(LAST)
     assert "gv-refused" in classes(picture._still, "n0")
     assert picture.wire["legend"][0]["class"] == "gv-culprit"
-    assert str(picture).startswith(explanation_text(FREED) + "\n\nautograd graph of out2")
-    assert picture._repr_mimebundle_()[0]["text/html"].endswith(explanation_card(FREED))
+    assert str(picture).startswith(str(FREED) + "\n\nautograd graph of out2")
+    assert picture._repr_mimebundle_()[0]["text/html"].endswith(html_of(FREED))
 
 
 def test_a_saved_picture_has_the_marks_too(tmp_path: Path) -> None:
@@ -162,7 +161,7 @@ def test_a_saved_picture_has_the_marks_too(tmp_path: Path) -> None:
         picture.save(tmp_path / f"a.{ending}")
     assert (tmp_path / "a.svg").read_text("utf-8") == picture._still
     page = (tmp_path / "a.html").read_text("utf-8")
-    assert picture._still + explanation_card(FREED) in page
+    assert picture._still + html_of(FREED) in page
     graph = recording.graph_at(LAST)
     Picture(graph).save(tmp_path / "plain.png")
     assert (tmp_path / "a.png").read_bytes() != (tmp_path / "plain.png").read_bytes()
@@ -179,7 +178,7 @@ def test_a_page_that_was_not_run_shows_the_card_below_the_picture() -> None:
     html = Player(BOTH)._repr_mimebundle_()[0]["text/html"]
     assert html.startswith("<img ")
     assert html.count("<section") == 2
-    assert html.endswith(explanation_card(SILENT) + explanation_card(FREED))
+    assert html.endswith(html_of(SILENT) + html_of(FREED))
     assert "<section" not in Player(product(), step=0)._repr_mimebundle_()[0]["text/html"]
 
 
@@ -191,9 +190,8 @@ def test_hostile_text_reaches_the_browser_as_clean_data(subtests: pytest.Subtest
             calm = recording_document(explained(spoilt(FREED, "x")))
             [card], [same] = (w["views"][LAST]["cards"] for w in (wire, calm))
             assert json.dumps(card, ensure_ascii=False).encode()
-            assert [field["name"] for field in card["fields"]] == [
-                f["name"] for f in same["fields"]
-            ]
+            names, others = ([name for name, _ in told_in(one["parts"])] for one in (card, same))
+            assert names == others
             for density in ("compact", "normal", "full"):
                 drawn = [ET.fromstring(w["pictures"][density]["svg"]) for w in (wire, calm)]
                 assert len({tuple(e.tag for e in svg.iter()) for svg in drawn}) == 1
@@ -202,7 +200,7 @@ def test_hostile_text_reaches_the_browser_as_clean_data(subtests: pytest.Subtest
 def test_a_page_without_scripts_has_card_and_outline(tmp_path: Path) -> None:
     Player(BOTH).save(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert f"</svg>\n{explanation_card(SILENT)}{explanation_card(FREED)}" in page
+    assert f"</svg>\n{html_of(SILENT)}{html_of(FREED)}" in page
     assert "! kind: graph freed" in page
 
 

@@ -8,12 +8,10 @@ import pytest
 from gradviz.explaining import of_recording
 from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.sentence import Sentence, say
-from gradviz.view.outlines.explanation import (
-    NO_FAULT,
-    WIDTH,
-    explanation_text,
-    explanations_text,
-)
+from gradviz.view.contents.explanation import NO_FAULT
+from gradviz.view.contents.parts_of import html_of
+from gradviz.view.outlines.text_of import text_of
+from gradviz.view.parts.part import WIDTH
 from tests.view.explanations import FREED, LOOK, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
 
@@ -42,15 +40,16 @@ raised: RuntimeError"""
 
 
 def test_all_fields_stand_behind_their_names() -> None:
-    assert explanation_text(FREED) == TEXT
+    assert text_of(FREED) == TEXT
 
 
 def test_the_recording_changes_no_word() -> None:
-    assert explanation_text(explained(FREED).explanations[0]) == TEXT
+    recorded = explained(FREED).explanations[0]
+    assert (text_of(recorded), html_of(recorded)) == (TEXT, html_of(FREED))
 
 
 def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
-    assert explanation_text(SILENT).split("\n") == [
+    assert text_of(SILENT).split("\n") == [
         "what: b was written through .data, and MulBackward0 does not know",
         "culprit: line 5: out2 = out1 + c",
         "cause: mul_ wrote b",
@@ -63,7 +62,7 @@ def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
 
 
 def test_what_is_worth_a_look_names_no_culprit_and_no_fix() -> None:
-    assert explanation_text(LOOK).split("\n") == [
+    assert text_of(LOOK).split("\n") == [
         "worth a look: backward added to the gradient of b",
         "where: line 6: out2.backward()",
         "if not meant: clears it",
@@ -78,7 +77,7 @@ def test_what_is_worth_a_look_names_no_culprit_and_no_fix() -> None:
 
 
 def test_it_comes_last_and_alone_it_is_not_taken_for_a_fault() -> None:
-    told = explanations_text(of_recording(explained(LOOK, SILENT, FREED)))
+    told = text_of(of_recording(explained(LOOK, SILENT, FREED)))
     places = [told.index(one.kind) for one in (FREED, SILENT, LOOK)]
     assert places == sorted(places)
     alone = explained(LOOK)
@@ -98,7 +97,7 @@ def test_a_second_write_is_told_before_or_after_the_culprit(subtests: pytest.Sub
             told = replace(
                 FREED, causes=(culprit, Cause("write", Sentence("mul_ wrote h"), other)), step=None
             )
-            assert f"\n{label}: line {other.line}\n" in explanation_text(told)
+            assert f"\n{label}: line {other.line}\n" in text_of(told)
 
 
 def test_what_is_not_known_is_said_or_left_out() -> None:
@@ -109,14 +108,13 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
         (Cause("write", Sentence(), CodeLine(None, "h.add_(1)")), f"culprit: {there}: h.add_(1)"),
         (Cause("write", Sentence(), CodeLine(3, "", "m.py: f")), "culprit: line 3 of m.py: f"),
     ):
-        told = explanation_text(
-            Explanation("saved tensor written", "RuntimeError", causes=(cause,))
-        )
+        told = text_of(Explanation("saved tensor written", "RuntimeError", causes=(cause,)))
         assert told.split("\n")[0] == words
 
 
 def test_nothing_explained_says_so() -> None:
-    assert explanation_text(Explanation()) == "nothing to explain: no error was raised"
+    assert text_of(Explanation()) == "nothing to explain: no error was raised"
+    assert html_of(Explanation()) == f"<p>{text_of(Explanation())}</p>"
 
 
 def test_a_fix_says_where(subtests: pytest.Subtests) -> None:
@@ -137,7 +135,7 @@ def test_a_fix_says_where(subtests: pytest.Subtests) -> None:
         ),
     ]:
         with subtests.test(fix=fix, lines=lines):
-            told = explanation_text(Explanation("not a scalar", "RuntimeError", fixes=(fix,)))
+            told = text_of(Explanation("not a scalar", "RuntimeError", fixes=(fix,)))
             assert told.split("\n")[: len(lines) + 1] == [*lines, "kind: not a scalar"]
 
 
@@ -155,7 +153,7 @@ def test_five_lines_come_first_and_all_of_the_first_fix_is_told(subtests: pytest
     ]:
         with subtests.test(what=what, does=does):
             fix = Fix(Sentence(does), "\n".join(LINES[:typed]), "after", CodeLine(3))
-            told = explanation_text(replace(FREED, what=Sentence(what), fixes=(fix,)))
+            told = text_of(replace(FREED, what=Sentence(what), fixes=(fix,)))
             rest = [told.find(f"\n{name}:") for name in ("about the fix", "code of the fix", "why")]
             place = min(at for at in rest if at > 0)
             first, more = told[:place], told[place + 1 :]
@@ -177,14 +175,14 @@ def test_long_texts_are_wrapped_and_code_is_not() -> None:
         already=(Sentence("grad " * 40),),
         fixes=(Fix(Sentence("w " * 90), code),),
     )
-    lines = explanation_text(long).split("\n")
+    lines = text_of(long).split("\n")
     assert [line for line in lines if len(line) > WIDTH] == [f"    {code}"]
 
 
 def test_hostile_text_stays_in_its_line(subtests: pytest.Subtests) -> None:
     for text in HOSTILE:
         with subtests.test(text=text):
-            calm, told = (explanation_text(spoilt(FREED, one)) for one in ("x", text))
+            calm, told = (text_of(spoilt(FREED, one)) for one in ("x", text))
             kinds = {unicodedata.category(sign) for sign in set(told) - set("\n\u2068\u2069")}
             assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
             names = [

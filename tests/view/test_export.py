@@ -14,7 +14,7 @@ import pytest
 from gradviz.model import GradvizError, Graph, GraphvizNotFoundError, Node, OptionError
 from gradviz.view.export import files
 from gradviz.view.export.dot import to_dot
-from gradviz.view.export.files import WRITERS, save
+from gradviz.view.export.files import save
 from gradviz.view.export.mermaid import escaped, to_mermaid
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
@@ -47,7 +47,7 @@ def test_what_holds_a_graph_is_saved_as_the_graph(tmp_path: Path) -> None:
 
 
 def test_files_are_the_same_bytes_each_time(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    for ending in [e for e in WRITERS if e not in (".pdf", ".png")]:
+    for ending in (".svg", ".dot", ".mmd", ".json", ".html"):
         with subtests.test(ending=ending):
             for name in ("a", "b"):
                 save(every_mark(), tmp_path / f"{name}{ending}")

@@ -9,8 +9,8 @@ import pytest
 from gradviz.model import Graph, Hook
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.drawing import draw
-from gradviz.view.outlines.graph import outline, table
-from tests.view.graphs import every_mark, product_and_sum
+from gradviz.view.outlines.graph import outline
+from tests.view.graphs import every_mark, product_and_sum, rows_of
 
 
 def with_node(graph: Graph, number: int, **facts: Any) -> Graph:
@@ -81,13 +81,13 @@ FAULTS: dict[str, Callable[[Graph], Graph]] = {
 
 def test_fault_in_a_graph_changes_picture_outline_and_table(subtests: pytest.Subtests) -> None:
     right = product_and_sum()
-    told = (outline(right), draw(right), table(right), graph_document(right)["items"])
+    told = (outline(right), draw(right), rows_of(right), graph_document(right)["items"])
     for name, fault in FAULTS.items():
         with subtests.test(name):
             wrong = fault(right)
             assert outline(wrong) != told[0]
             assert draw(wrong) != told[1]
-            assert table(wrong) != told[2]
+            assert rows_of(wrong) != told[2]
             assert graph_document(wrong)["items"] != told[3]
 
 

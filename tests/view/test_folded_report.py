@@ -14,7 +14,7 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.report import Block, Column, Table
 from gradviz.view.widgets.report import ReportWidget
 from tests.view.folds import blocks
-from tests.view.reports import MadeUp
+from tests.view.reports import MadeUp, tables_of
 
 DEEP = "n46"
 """A node in the first block: closed at first, if nothing is marked in it."""
@@ -59,7 +59,7 @@ def test_the_picture_of_a_report_is_folded_as_others_are() -> None:
 
 def test_a_block_of_rows_leads_to_the_box_of_its_module() -> None:
     shown = report()
-    rows = shown.wire["tables"][0]["rows"]
+    rows = tables_of(shown.wire)[0]["rows"]
     ids = {row["cells"][0]["text"]: row["id"] for row in rows if "inside" in row}
     assert ids.pop("all") == ""
     assert {path: path_of(shown, key) for path, key in ids.items()} == {p: p for p in ids}

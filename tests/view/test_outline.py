@@ -8,8 +8,8 @@ import gradviz.view.outlines.graph
 from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.outlines.graph import LIMIT, outline, outline_of, table
-from tests.view.graphs import chain, every_mark, product_and_sum
+from gradviz.view.outlines.graph import LIMIT, outline, outline_of
+from tests.view.graphs import chain, every_mark, product_and_sum, rows_of
 
 
 def test_text_of_a_graph_is_its_outline_which_is_that_of_its_document() -> None:
@@ -36,8 +36,7 @@ def test_of_a_very_large_graph_print_lists_every_node_and_a_notebook_stores_the_
 
 
 def test_table_has_a_row_for_each_node_and_tensor() -> None:
-    found = table(every_mark())
-    assert list(found.ids) == [
+    assert list(rows_of(every_mark())) == [
         *("n0", "n1", "n2", "t1", "n3", "t4", "n4"),
         *("t2", "t3"),
     ]

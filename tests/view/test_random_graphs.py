@@ -18,9 +18,9 @@ from gradviz.view.graph.layout import lay_out
 from gradviz.view.graph.layout_links import spines
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.outlines.graph import outline, table
+from gradviz.view.outlines.graph import COLUMNS, outline
 from gradviz.view.text import width_of
-from tests.view.graphs import graphs
+from tests.view.graphs import graphs, rows_of
 
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -89,10 +89,9 @@ def test_everything_about_a_graph_is_the_same_twice(graph: Graph) -> None:
 @MANY
 @given(graphs())
 def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) -> None:
-    found = table(graph)
-    assert all(len(row) == len(found.columns) for row in found.rows)
-    assert len(found.rows) == len(found.ids) == len(set(found.ids))
-    assert {node.id for node in graph.nodes} <= set(found.ids)
+    found = rows_of(graph)
+    assert all(len(row) == len(COLUMNS) for row in found.values())
+    assert {node.id for node in graph.nodes} <= set(found)
 
 
 def _placed(graph: Graph, direction: Any, density: Density) -> tuple[list[CardFrame], Any]:

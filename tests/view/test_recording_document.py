@@ -16,10 +16,11 @@ from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.inspector import node_sections
-from gradviz.view.outlines.graph import table
+from gradviz.view.outlines.graph import COLUMNS
 from gradviz.view.outlines.recording import recording_outline
 from tests.view.documents import check_document, look_of
 from tests.view.explanations import FREED, SILENT, explained
+from tests.view.graphs import rows_of
 from tests.view.recordings import ALL, cuts, loop, product
 
 WIRES = {name: recording_document(recording) for name, recording in ALL.items()}
@@ -76,16 +77,13 @@ def assert_items_refer_to_items(name: str) -> None:
 def assert_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
     recording = ALL[name]
     for step, rows in zip(recording.all_steps, at_every_step(WIRES[name], "rows"), strict=True):
-        found = table(step.graph)
-        expected = {key: list(row) for key, row in zip(found.ids, found.rows, strict=True)}
+        expected = rows_of(step.graph)
         for key, cells in rows.items():
             if key in expected:
                 assert cells == expected[key]
             else:
                 assert cells[2] == "in no graph now"
-    assert WIRES[name]["outline_columns"] == [
-        column.name for column in table(recording.graph).columns
-    ]
+    assert WIRES[name]["outline_columns"] == list(COLUMNS)
 
 
 def assert_the_table_of_tensors_is_true_at_every_step(name: str) -> None:

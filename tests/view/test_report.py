@@ -20,7 +20,7 @@ from gradviz.view.documents.report_json import report_json
 from gradviz.view.widgets.report import ReportWidget
 from tests.view.documents import check_document
 from tests.view.graphs import HOSTILE, chain
-from tests.view.reports import BITS, FIGURE, MadeUp, hostile, many
+from tests.view.reports import BITS, FIGURE, MadeUp, hostile, many, tables_of
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -70,7 +70,7 @@ def test_a_row_leads_to_what_stands_for_its_thing_in_the_picture() -> None:
     wire = report_document(
         MadeUp(tables=(table,), marks=(Highlight("t0", "cut"), Highlight("n1.0", "new")))
     )
-    rows = wire["tables"][0]["rows"]
+    rows = tables_of(wire)[0]["rows"]
     assert [row["id"] for row in rows] == ["n1", "n1", "n1", "n3", "t3", ""]
     assert [row["mark"] for row in rows] == ["+ new"] * 3 + ["// cut", "", ""]
     assert wire["marked"] == ["n3", "n1"]
@@ -87,7 +87,7 @@ def test_cells_have_words_and_something_to_sort_by() -> None:
         (float("inf"), 0, True, ""),
     )
     wire = report_document(MadeUp(tables=(Table("", columns, rows),)))
-    cells = [[tuple(cell.values()) for cell in row["cells"]] for row in wire["tables"][0]["rows"]]
+    cells = [[tuple(cell.values()) for cell in row["cells"]] for row in tables_of(wire)[0]["rows"]]
     assert cells == [
         [("0.1235", 0.1234567), ("48.8 KiB", 50_000), ("yes", 1), ("x", "x")],
         [("", None)] * 4,
@@ -98,10 +98,10 @@ def test_cells_have_words_and_something_to_sort_by() -> None:
 
 
 def test_a_long_table_says_how_much_of_it_is_not_sent() -> None:
-    wire = report_document(many(2003))
-    assert len(wire["tables"][0]["rows"]) == 2000
-    assert wire["tables"][0]["more"] == "… and 3 more rows"
-    assert report_document(many(2000))["tables"][0]["more"] == ""
+    (table,) = tables_of(report_document(many(2003)))
+    assert (len(table["rows"]), table["more"]) == (2000, "… and 3 more rows")
+    assert "<p>… and 1,603 more rows</p>" in bundle_of(ReportWidget(many(2003)))["text/html"]
+    assert tables_of(report_document(many(2000)))[0]["more"] == ""
 
 
 def test_only_what_the_picture_has_can_be_selected() -> None:
@@ -227,7 +227,7 @@ def folded() -> MadeUp:
 
 
 def test_rows_in_blocks_have_their_level_and_blocks_the_number_of_their_rows() -> None:
-    (table,) = report_document(folded())["tables"]
+    (table,) = tables_of(report_document(folded()))
     assert [
         (row["cells"][0]["text"], row["id"], row["level"], row.get("inside"), row.get("open"))
         for row in table["rows"]
@@ -239,14 +239,14 @@ def test_rows_in_blocks_have_their_level_and_blocks_the_number_of_their_rows() -
         ("n1", "n1", 2, None, None),
     ]
     assert table["more"] == ""
-    assert "level" not in report_document(MadeUp())["tables"][0]["rows"][0]
+    assert "level" not in tables_of(report_document(MadeUp()))[0]["rows"][0]
 
 
 def test_of_too_many_rows_in_blocks_the_outer_ones_are_sent() -> None:
     rows = tuple((str(i),) for i in range(6000))
     inner = tuple(Block((f"block {k}",), tuple(range(60 * k, 60 * k + 60))) for k in range(100))
     table = Table("", (Column("name"),), rows, members=(Block(("all",), inner, is_open=True),))
-    (sent,) = report_document(MadeUp(tables=(table,)))["tables"]
+    (sent,) = tables_of(report_document(MadeUp(tables=(table,))))
     blocks = [row for row in sent["rows"] if "inside" in row]
     assert (len(sent["rows"]), len(blocks)) == (5000, 101)
     assert sent["more"] == "… and 1,101 more rows"

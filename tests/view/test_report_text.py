@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gradviz.model.report import Block, Column, Table
-from gradviz.view.outlines.report import report_text, table_text
+from gradviz.view.outlines.text_of import text_of
+from gradviz.view.parts.part import Parts, Rows
+from gradviz.view.parts.text import as_text
 from gradviz.view.text import cells
 from tests.view.graphs import HOSTILE
 from tests.view.reports import MadeUp, hostile, many
@@ -21,15 +23,19 @@ c          yes       1.0      24 B
 frozen     no                       requires_grad is False"""
 
 
+def table_text(table: Table) -> str:
+    return as_text(Parts(((Rows(table),),)))
+
+
 def test_findings_print_as_sentences_and_aligned_tables() -> None:
     assert str(MadeUp()) == EXPECTED
 
 
 def test_a_long_table_ends_in_what_is_left_out() -> None:
-    lines = report_text(many(52)).splitlines()
+    lines = text_of(many(52)).splitlines()
     assert lines[-2:] == ["node 39  39", "… and 12 more rows"]
-    assert report_text(many(40)).splitlines()[-1] == "node 39  39"
-    assert report_text(many(41)).splitlines()[-1] == "… and 1 more row"
+    assert text_of(many(40)).splitlines()[-1] == "node 39  39"
+    assert text_of(many(41)).splitlines()[-1] == "… and 1 more row"
 
 
 def test_a_table_without_rows_says_so() -> None:
@@ -46,7 +52,7 @@ def test_columns_are_aligned_by_what_is_seen_and_long_cells_are_shortened() -> N
 def test_hostile_words_stay_in_their_line(subtests: pytest.Subtests) -> None:
     for word in HOSTILE:
         with subtests.test(word=word):
-            text = report_text(hostile(word))
+            text = text_of(hostile(word))
             assert len(text.split("\n")) == 7
             assert not set(text) & set("\x00\x1b\r\u202e\u2028\ud800")
 

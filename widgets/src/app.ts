@@ -51,11 +51,7 @@ export function mountApp(
   // A click between the controls gives the focus to the widget, not to the notebook.
   focusable(root, -1);
 
-  const update = followTheme(
-    () => store.get("theme"),
-    (shade) => root.setAttribute("data-theme", shade),
-    signal,
-  );
+  const update = followTheme(root, () => store.get("theme"), signal);
   store.watch(["theme"], update);
   store.watch(["wire"], () => root.setAttribute("aria-label", store.get("wire").title));
 

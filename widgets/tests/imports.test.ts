@@ -8,7 +8,7 @@ const sources = import.meta.glob<string>("../src/**/*.ts", {
 });
 /** Folders and files of src; each imports from those before it only. */
 const ORDER = [
-  ..."lib documents model panel_context frame table graph player panels explanation report explore".split(
+  ..."lib documents model panel_context frame table graph player panels parts explanation report explore".split(
     " ",
   ),
   ..."export fallback keys app repair question index loader pages".split(" "),

@@ -18,10 +18,10 @@ from gradviz.teach.repair.exercise import (
 )
 from gradviz.teach.repair.judge import judge
 from gradviz.teach.repair.program import source_of
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.html.explanation import explanation_card
-from gradviz.view.html.words import with_code
-from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.outlines.text_of import text_of
+from gradviz.view.parts.html import with_code
 from gradviz.view.text import xml
 from gradviz.view.widgets.repair import RepairView
 
@@ -93,7 +93,7 @@ def repair(
         ...     (x.detach() * x).sum().backward()
         Not repaired yet
           goal: `x.grad` is twice x.
-          run with x = [1.0, 2.0]
+          Run with x = [1.0, 2.0]
           The check of this exercise failed.
         >>> program.is_solved
         False
@@ -236,9 +236,7 @@ class Repair:
     def _display(self) -> None:
         """Show the output in a notebook; print it in a script."""
         if not _in_notebook():
-            from gradviz.view.outlines.repair import repair_text
-
-            sys.stdout.write(repair_text(self.attempt) + "\n")
+            sys.stdout.write(text_of(self.attempt) + "\n")
             return
         from IPython.display import display
 
@@ -264,7 +262,7 @@ class Hint:
         attempt = self._attempt
         if not attempt.is_explained:
             return f"Hint {attempt.asked} of {len(attempt.hints)}: {attempt.shown[-1]}"
-        parts = [] if self._explanation is None else [explanation_text(self._explanation)]
+        parts = [] if self._explanation is None else [text_of(self._explanation)]
         parts += [f"type: {attempt.verdict.fix}"] if attempt.verdict.fix else []
         parts += [f"one way to repair it:\n\n{attempt.solution}"] if attempt.solution else []
         return "\n\n".join(parts) or "gradviz knows no explanation of this outcome."
@@ -278,7 +276,7 @@ class Hint:
         attempt = self._attempt
         if not attempt.is_explained:
             return f"<p>{with_code(str(self))}</p>"
-        card = "" if self._explanation is None else explanation_card(self._explanation)
+        card = "" if self._explanation is None else html_of(self._explanation)
         if attempt.verdict.fix:
             card += f"<p>Type: {with_code(attempt.verdict.fix)}</p>"
         code = f"<p>One way to repair it:</p><pre>{xml(attempt.solution)}</pre>"

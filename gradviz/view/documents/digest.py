@@ -78,7 +78,8 @@ def _opened(text: Any) -> Any:
 def _shared_entries(entries: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
     for one in entries:
         is_formula = isinstance(one, dict) and one.get("heading") == FORMULA
-        if not is_formula and not (isinstance(one, str) and one.startswith(_ALLOCATOR)):
+        words = one[0] if isinstance(one, list) and one else one
+        if not is_formula and not (isinstance(words, str) and words.startswith(_ALLOCATOR)):
             yield _shared(one)
 
 

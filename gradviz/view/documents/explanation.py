@@ -9,20 +9,11 @@ from typing import Any
 
 from gradviz.model.explanation import CodeLine, Explanation
 from gradviz.model.recording import Recording
-from gradviz.model.sentence import Sentence
-from gradviz.view.explanations.fields import (
-    Field,
-    changes_of,
-    explained,
-    first_fields,
-    more_fields,
-    title,
-    tone,
-    worth_a_look,
-)
+from gradviz.view.contents.explanation import explanation_parts, region
+from gradviz.view.explanations.fields import explained, worth_a_look
 from gradviz.view.explanations.links import Links
-from gradviz.view.outlines.explanation import explanation_text
-from gradviz.view.text import clean, cleaned
+from gradviz.view.parts.data import as_data
+from gradviz.view.parts.text import as_text
 
 
 def card_of(explanation: Explanation) -> dict[str, Any]:
@@ -30,56 +21,34 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
 
     Examples:
         >>> card = card_of(Explanation("not a scalar", "RuntimeError", "loss has shape (2,)"))
-        >>> card["tone"], card["title"], card["what"]
+        >>> card["tone"], card["title"], card["parts"][0]["words"]
         ('error', 'RuntimeError', ['loss has shape (2,)'])
     """
     links = Links(explanation)
     culprit = explanation.cause.at if explanation.cause else None
     return {
-        "tone": tone(explanation),
-        "title": title(explanation),
-        "kind": clean(explanation.kind),
-        "what": segments(cleaned(explanation.what)),
-        "why": segments(cleaned(explanation.why)),
-        "first": [*map(_field, first_fields(explanation, links))],
-        "fields": [*map(_field, more_fields(explanation, links))],
-        "fixes": [
-            {
-                "does": str(cleaned(fix.does)),
-                "changes": [
-                    {"where": segments(change.where), "code": "\n".join(change.lines)}
-                    for change in changes_of(fix, links)
-                ],
-            }
-            for fix in explanation.fixes
-        ],
+        **as_data(region(explanation)),
         "culprit_line": _line(culprit, links),
         "culprit_step": _other_step(culprit, explanation),
         "noticed_line": _line(explanation.noticed, links),
-        "text": explanation_text(explanation),
+        "text": as_text(explanation_parts(explanation)),
     }
-
-
-def _field(field: Field) -> dict[str, Any]:
-    return {"name": field.name, "values": [*map(segments, field.values)], "code": field.code}
 
 
 def cards(recording: Recording) -> dict[int, dict[str, Any]]:
     """What the views of steps have besides because of explanations: ``cards`` and ``ticks``."""
     found: dict[int, dict[str, Any]] = {}
-    for step, group in explained(recording).items():
-        found.setdefault(step, {})["cards"] = [card_of(one) for one in group]
-        if any(one.is_silent for one in group):
-            _tick(found, step, "warning")
+    for step, group in (*explained(recording).items(), *worth_a_look(recording).items()):
         for one in group:
-            culprit = one.cause.at if one.cause else None
-            at = _other_step(culprit, one)
-            if at is not None:
-                _tick(found, at, "culprit")
-    for step, group in worth_a_look(recording).items():
-        notes = [card_of(one) for one in group]
-        found.setdefault(step, {}).setdefault("cards", []).extend(notes)
-        _tick(found, step, "look")
+            _add(found, step, "cards", card_of(one))
+            culprit = _other_step(one.cause.at if one.cause else None, one)
+            if not one.is_fault:
+                _add(found, step, "ticks", "look")
+                continue
+            if one.is_silent:
+                _add(found, step, "ticks", "warning")
+            if culprit is not None:
+                _add(found, culprit, "ticks", "culprit")
     return found
 
 
@@ -89,22 +58,10 @@ def _other_step(culprit: CodeLine | None, explanation: Explanation) -> int | Non
     return None if step == explanation.step else step
 
 
-def segments(sentence: Sentence) -> list[Any]:
-    """A clean sentence for the browser: text, and terms with their ids."""
-    found: list[Any] = []
-    for part in sentence.parts:
-        if isinstance(part, str):
-            found.append(part)
-        else:
-            step = {} if part.step is None else {"step": part.step}
-            found.append({"id": part.id, "text": part.text} | step)
-    return found
-
-
-def _tick(found: dict[int, dict[str, Any]], step: int, name: str) -> None:
-    ticks = found.setdefault(step, {}).setdefault("ticks", [])
-    if name not in ticks:
-        ticks.append(name)
+def _add(found: dict[int, dict[str, Any]], step: int, name: str, one: Any) -> None:
+    there = found.setdefault(step, {}).setdefault(name, [])
+    if one not in there:
+        there.append(one)
 
 
 def _line(at: CodeLine | None, links: Links) -> dict[str, int] | None:

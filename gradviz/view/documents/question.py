@@ -12,10 +12,11 @@ import zlib
 from typing import Any, Final
 
 from gradviz.model.question import Question
+from gradviz.view.contents.question import plain
 from gradviz.view.documents.graph import FORMAT
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.outlines.question import plain, question_text
+from gradviz.view.outlines.text_of import text_of
 from gradviz.view.text import clean
 
 SEALED: Final = "sealed"
@@ -30,7 +31,7 @@ def question_document(question: Question) -> dict[str, Any]:
         "kind": "question",
         "title": "Question",
         "summary": clean(question.text),
-        "text": question_text(question),
+        "text": text_of(question),
         "question": clean(question.text),
         "program": {"first": code.first_line, "lines": plain(code.text) if code.text else []},
         "form": {**cleaned(question.form.data()), **_drawing(question)},

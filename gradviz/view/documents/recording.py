@@ -23,7 +23,7 @@ from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import captions
 from gradviz.view.captions.fold_runs import run_caption
-from gradviz.view.documents.explanation import cards, segments
+from gradviz.view.documents.explanation import cards
 from gradviz.view.documents.folded_recording import (
     IN_NOTEBOOK,
     carry,
@@ -39,6 +39,7 @@ from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.outlines.graph import COLUMNS
 from gradviz.view.outlines.recording import recording_outline, recording_title, summary
+from gradviz.view.parts.data import segments
 from gradviz.view.text import clean
 
 TICKS: Final = {

@@ -6,12 +6,13 @@ has asked for are not in it.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from gradviz.model.verdict import Attempt
+from gradviz.view.contents.repair import repair_region
 from gradviz.view.documents.graph import FORMAT
-from gradviz.view.outlines.repair import repair_text, run_words
+from gradviz.view.outlines.text_of import text_of
+from gradviz.view.parts.data import as_data
 
 
 def repair_document(attempt: Attempt, player: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -24,30 +25,24 @@ def repair_document(attempt: Attempt, player: dict[str, Any] | None = None) -> d
     Examples:
         >>> from gradviz.model.verdict import Verdict
         >>> document = repair_document(Attempt(Verdict("a", False), ("one", "two", "three")))
-        >>> document["repair"]["hints"], document["repair"]["button"]
-        ([], 'Hint 1 of 3')
+        >>> document["repair"]["title"], document["repair"]["button"]
+        ('Not repaired yet', 'Hint 1 of 3')
     """
     verdict = attempt.verdict
-    run = run_words(verdict)
+    wrong = [f"{one.what}: expected {one.expected}, found {one.found}." for one in verdict.wrong]
+    said = [f"{verdict.headline}.", *wrong, *verdict.problems, verdict.known]
     return {
         "format": FORMAT,
         "kind": "repair",
         "title": "program to repair",
         "summary": f"{verdict.headline}: {verdict.goal}",
-        "text": repair_text(attempt),
+        "text": text_of(attempt),
         "density": "normal",
         "legend": [],
         "repair": {
-            "headline": verdict.headline,
-            "is_solved": verdict.is_solved,
-            "goal": verdict.goal,
-            "run": run[:1].upper() + run[1:],
-            "outcomes": [asdict(one) for one in verdict.outcomes],
-            "problems": list(verdict.problems),
-            "known": verdict.known,
+            **as_data(repair_region(attempt)),
+            "said": " ".join(filter(None, said)).replace("`", ""),
             "message": verdict.message,
-            "why": attempt.why if verdict.is_solved else "",
-            "hints": list(attempt.shown),
             "button": attempt.button,
             "fix": verdict.fix if attempt.is_explained else "",
             "solution": attempt.solution if attempt.is_explained else "",

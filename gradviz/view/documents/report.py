@@ -1,4 +1,4 @@
-"""What the browser gets of a report: sentences, tables, figures, and the picture with its marks.
+"""What the browser gets of a report: its parts, and the picture with its marks.
 
 ``widgets/src/documents/report.ts`` describes the same fields for the front end.
 """
@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any
 
 from gradviz.model.fold import FoldTree
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
-from gradviz.model.report import Block, Cell, Column, Report, Table, TableLine
+from gradviz.model.report import Block, Report, Table, TableLine
+from gradviz.view.contents.report import report_parts
 from gradviz.view.documents.folds import WIDGET, Room
 from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
 from gradviz.view.documents.report_json import report_json
@@ -23,14 +24,10 @@ from gradviz.view.graph.drawing import LIMIT
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.outlines.report import cell_text, left_out, report_text
+from gradviz.view.parts.data import as_data
+from gradviz.view.parts.part import Rows
+from gradviz.view.parts.text import as_text
 from gradviz.view.text import clean
-
-ROWS: Final = 2000
-"""How many rows of a table the browser gets; a line says how many it does not."""
-FOLDED_ROWS: Final = 5000
-"""The same, with the blocks, of a table with blocks, of which the open ones are drawn."""
-_LARGEST: Final = 1.7976931348623157e308
 
 
 def report_document(
@@ -52,94 +49,38 @@ def report_document(
         folded: The graph folded, with the marks; if not given it is drawn as it is, up to a limit.
         insides: How much of the insides of folds there is.
     """
-    title = clean(findings.title)
-    sentences = [clean(sentence) for sentence in findings.sentences]
-    drawn = _picture(findings, options, folded, insides)
-    shown = _Items(findings.graph, folded.folding.tree if folded else None)
+    title, said = clean(findings.title), " ".join(map(clean, findings.sentences))
+    graph = findings.graph
+    drawn = None
+    if graph is not None:
+        drawn = graph_document(
+            graph, options, marks=findings.marks, room=0, folded=folded, insides=insides
+        )
+    shown = _Items(graph, folded.folding.tree if folded else None)
     marks = _marks(findings.marks, shown)
+    parts = report_parts(
+        findings, figures, tables=lambda table: Rows(table, partial(shown.of_row, table), marks)
+    )
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "report",
         "title": title,
-        "summary": f"{title}: {' '.join(sentences)}" if sentences else title,
-        "text": report_text(findings),
+        "summary": f"{title}: {said}" if said else title,
+        "text": as_text(parts),
         "density": drawn["density"] if drawn else "normal",
         "pictures": drawn["pictures"] if drawn else {},
         "legend": drawn["legend"] if drawn else [],
-        "sentences": sentences,
-        "tables": [_table(table, shown, marks) for table in findings.tables],
+        "parts": as_data(tuple(parts)),
         "marked": list(marks),
-        "figures": [{"caption": clean(caption), "svg": one.svg()} for caption, one in figures],
         # Pictures and legend are fields of the document already.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
     if drawn:
         document |= {name: drawn[name] for name in ("extent", "fold") if name in drawn}
-    text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)
+    text = "" if graph and len(graph) > LIMIT else report_json(findings)
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
     return document
-
-
-def _picture(
-    findings: Report, options: DrawOptions, folded: FoldedDrawing | None, insides: Room
-) -> dict[str, Any] | None:
-    graph, marks = findings.graph, findings.marks
-    if graph is None:
-        return None
-    return graph_document(graph, options, marks=marks, room=0, folded=folded, insides=insides)
-
-
-def _table(table: Table, shown: _Items, marks: dict[str, str]) -> dict[str, Any]:
-    columns = [
-        {"name": clean(c.name), "kind": c.kind, "help": clean(c.help)} for c in table.columns
-    ]
-    lines = list(table.lines(closed=True))
-    sent = _sent(lines, FOLDED_ROWS if table.members else ROWS)
-    missing = len(table.rows) - sum(isinstance(line.member, int) for line in sent)
-    return {
-        "caption": clean(table.caption),
-        "columns": columns,
-        "rows": [_row(table, line, shown, marks) for line in sent],
-        "more": "".join(left_out(missing, 0)),
-    }
-
-
-def _sent(lines: Sequence[TableLine], most: int) -> Sequence[TableLine]:
-    """The lines that are sent, in their order: of too many those of the outer blocks first."""
-    if len(lines) <= most:
-        return lines
-    outer = sorted(range(len(lines)), key=lambda place: lines[place].level)
-    return [lines[place] for place in sorted(outer[:most])]
-
-
-def _row(table: Table, line: TableLine, shown: _Items, marks: dict[str, str]) -> dict[str, Any]:
-    """A row; one of a table with blocks has its level, a block also the number of its rows."""
-    id_ = shown.of(table.id(line))
-    if isinstance(line.member, Block) and table.ids:
-        id_ = shown.around(table.ids[place] for place in line.member.rows)
-    cells = [
-        _cell(cell, column) for cell, column in zip(table.cells(line), table.columns, strict=True)
-    ]
-    row: dict[str, Any] = {"id": id_, "mark": marks.get(id_, ""), "cells": cells}
-    if table.members:
-        row["level"] = line.level
-    if isinstance(line.member, Block):
-        row |= {"inside": len(line.member.rows), "open": line.member.is_open}
-    return row
-
-
-def _cell(cell: Cell, column: Column) -> dict[str, Any]:
-    return {"text": cell_text(cell, column), "sort": _sort_key(cell)}
-
-
-def _sort_key(cell: Cell) -> str | int | float | None:
-    """The sort key of a cell; nan, which JSON lacks, is sorted as not known."""
-    if isinstance(cell, bool):
-        return int(cell)
-    if isinstance(cell, float):
-        return None if math.isnan(cell) else max(-_LARGEST, min(cell, _LARGEST))
-    return clean(cell) if isinstance(cell, str) else cell
 
 
 class _Items:
@@ -165,7 +106,13 @@ class _Items:
         is_node = self._graph is not None and self._graph.place_of(key) is not None
         return key if is_node else self._of.get(key, "")
 
-    def around(self, keys: Iterable[str]) -> str:
+    def of_row(self, table: Table, line: TableLine) -> str:
+        """The item that a row is about; of a block that around all of it."""
+        if isinstance(line.member, Block) and table.ids:
+            return self._around(table.ids[place] for place in line.member.rows)
+        return self.of(table.id(line))
+
+    def _around(self, keys: Iterable[str]) -> str:
         """The innermost fold that has several things in it, but for the whole graph."""
         common: tuple[str, ...] | None = None
         for key in filter(None, map(self.of, keys)):

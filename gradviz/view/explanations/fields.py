@@ -7,19 +7,16 @@ the other fields.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
+from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix, Rank
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, joined, say
 from gradviz.view import formatting
 from gradviz.view.explanations.links import Links
+from gradviz.view.parts.part import Advice, CodeBlock, Field, Tone
 from gradviz.view.text import clean, cleaned
 
-Tone: TypeAlias = Literal["error", "warning", "note"]
-"""``"error"``: torch raised; ``"warning"``: it did not, and a gradient is wrong; ``"note"``: it is
-worth a look."""
 WRONG: Final = "no error, but wrong"
 """Shown instead of the name of an error where torch raised none."""
 LOOK: Final = "worth a look"
@@ -37,33 +34,11 @@ AGAIN: Final = "written again"
 PLACES: Final = {"instead": "in place of", "before": "before", "after": "after"}
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A label with one or more values."""
-
-    name: str
-    values: tuple[Sentence, ...]
-    code: str = ""
-    """Source text that belongs to the first value."""
-
-
-def title(explanation: Explanation) -> str:
-    """Class of the exception, or that there was none."""
+def title_of(explanation: Explanation) -> tuple[str, Tone]:
+    """Class of the exception, or that there was none, and how much it stands out."""
     if not explanation.is_fault:
-        return LOOK
-    return clean(explanation.raised) if explanation.raised else WRONG
-
-
-def tone(explanation: Explanation) -> Tone:
-    """How much it stands out."""
-    if not explanation.is_fault:
-        return "note"
-    return "error" if explanation.raised else "warning"
-
-
-def fix_label(explanation: Explanation) -> str:
-    """What a change of the code is called: of what can be meant, it is no fix."""
-    return "fix" if explanation.is_fault else "if not meant"
+        return LOOK, "note"
+    return (clean(explanation.raised), "error") if explanation.raised else (WRONG, "warning")
 
 
 def first_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
@@ -109,27 +84,24 @@ def more_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
         yield _unknown(explanation)
 
 
-@dataclass(frozen=True, slots=True)
-class FixChange:
-    """One change that a fix makes."""
-
-    where: Sentence
-    """``in place of line 4``; empty if no line is given."""
-    lines: tuple[str, ...]
-    """Python to type; empty where a line is removed."""
-
-
-def changes_of(fix: Fix, links: Links) -> tuple[FixChange, ...]:
-    """All changes of a fix."""
-    return tuple(_change(one, links) for one in (fix, *fix.also) if one.code or one.at)
+def advices(explanation: Explanation, links: Links) -> tuple[Advice, ...]:
+    """The fixes; of what can be meant they are none."""
+    label, that = ("fix", "the fix") if explanation.is_fault else ("if not meant", "that")
+    made = []
+    for number, fix in enumerate(explanation.fixes, 1):
+        name = label if len(explanation.fixes) == 1 else f"{label} {number}"
+        short = name if explanation.is_fault and name != label else that
+        changes = [_change(one, links) for one in (fix, *fix.also) if one.code or one.at]
+        made.append(Advice(name, short, cleaned(fix.does), tuple(changes)))
+    return tuple(made)
 
 
-def _change(fix: Fix, links: Links) -> FixChange:
+def _change(fix: Fix, links: Links) -> CodeBlock:
     lines = tuple(code_lines(fix.code)) if fix.code.strip() else ()
     if fix.at is None or fix.how not in PLACES:
-        return FixChange(Sentence(), lines)
+        return CodeBlock(lines)
     place = PLACES[fix.how] if lines else "without"
-    return FixChange(say("{} {}", place, links.line(links.known_line(fix.at))), lines)
+    return CodeBlock(lines, say("{} {}", place, links.line(links.known_line(fix.at))))
 
 
 def code_lines(code: str) -> list[str]:
@@ -143,19 +115,19 @@ def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
     An error that autograd did not raise is left out: the caption has its name, and no more is
     known.
     """
-    found: dict[int, tuple[Explanation, ...]] = {}
-    for one in recording.explanations:
-        is_empty = one.kind == "other" and not (one.causes or one.already or one.node)
-        if one and one.is_fault and one.step is not None and not is_empty:
-            found[one.step] = (*found.get(one.step, ()), one)
-    return found
+    return _by_step(recording, "fault")
 
 
 def worth_a_look(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
     """What is only worth a look, by step: it is listed there, and nothing is marked."""
+    return _by_step(recording, "worth a look")
+
+
+def _by_step(recording: Recording, rank: Rank) -> dict[int, tuple[Explanation, ...]]:
     found: dict[int, tuple[Explanation, ...]] = {}
     for one in recording.explanations:
-        if not one.is_fault and one.step is not None:
+        is_empty = one.kind == "other" and not (one.causes or one.already or one.node)
+        if one and one.rank == rank and one.step is not None and not is_empty:
             found[one.step] = (*found.get(one.step, ()), one)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +13,13 @@ from gradviz.model.arguments import flag
 from gradviz.model.errors import GradvizError, OptionError
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
 from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
+from gradviz.view.export.drawn import drawn
 from gradviz.view.export.mermaid import to_mermaid
 from gradviz.view.export.page import to_page
 from gradviz.view.export.writing import ending_of, write_as
-from gradviz.view.graph.drawing import draw
-from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.layout_program import run_dot
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
@@ -40,6 +40,8 @@ def save(
     path: str | os.PathLike[str],
     options: DrawOptions = DEFAULT,
     folding: Folding | None = None,
+    marks: Iterable[Highlight] = (),
+    page: Callable[[], str] | None = None,
 ) -> None:
     """Write a graph to a file, the same bytes for the same graph.
 
@@ -49,6 +51,8 @@ def save(
             ``.html``. The HTML is one file that works without a network and without a kernel.
         options: How it is drawn.
         folding: How it is folded; if not given it is not.
+        marks: Marks of findings, in .svg and .png.
+        page: Makes the HTML, if it is not only that of a graph.
 
     Raises:
         OptionError: If the ending is none of these.
@@ -64,8 +68,17 @@ def save(
         True
     """
     known = graph if isinstance(graph, Graph) else graph.graph
-    written = {ending: partial(write, known, options, folding) for ending, write in WRITERS.items()}
-    write_as(path, "a picture", written)
+    shown = (known, options, folding)
+    writers: dict[str, Callable[[], str | bytes]] = {
+        ".svg": partial(drawn, *shown, marks),
+        ".png": partial(to_png, *shown, marks),
+        ".pdf": partial(to_pdf, *shown),
+        ".dot": partial(to_dot, *shown),
+        ".mmd": partial(to_mermaid, *shown),
+        ".json": lambda: graph_json(known) + "\n",
+        ".html": page or partial(to_page, *shown),
+    }
+    write_as(path, "a picture", writers)
 
 
 def refuse_animation(
@@ -98,13 +111,18 @@ def refuse_animation(
     )
 
 
-def to_png(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> bytes:
+def to_png(
+    graph: Graph,
+    options: DrawOptions = DEFAULT,
+    folding: Folding | None = None,
+    marks: Iterable[Highlight] = (),
+) -> bytes:
     """The picture as PNG on white, with text in the packaged font.
 
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
     """
-    return svg_to_png(_drawn(graph, options, folding, variables=False))
+    return svg_to_png(drawn(graph, options, folding, marks, variables=False))
 
 
 def svg_to_png(svg: str) -> bytes:
@@ -141,14 +159,6 @@ def _scale(area: float) -> float:
     return min(SCALE, max(sharp, min(1.0, readable)))
 
 
-def _drawn(
-    graph: Graph, options: DrawOptions, folding: Folding | None, *, variables: bool = True
-) -> str:
-    if folding is None:
-        return draw(graph, options, variables=variables)
-    return FoldedDrawing(folding, options).text(variables=variables)
-
-
 def to_pdf(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> bytes:
     """The picture as PDF, drawn by the program ``dot``.
 
@@ -156,15 +166,3 @@ def to_pdf(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None
         GraphvizNotFoundError: If that is not installed.
     """
     return run_dot(to_dot(graph, options, folding), "pdf")
-
-
-WRITERS: Final[dict[str, Callable[[Graph, DrawOptions, Folding | None], bytes]]] = {
-    ".svg": lambda *graph: _drawn(*graph).encode(),
-    ".png": to_png,
-    ".pdf": to_pdf,
-    ".dot": lambda *graph: to_dot(*graph).encode(),
-    ".mmd": lambda *graph: to_mermaid(*graph).encode(),
-    ".json": lambda graph, *_: (graph_json(graph) + "\n").encode(),
-    ".html": lambda *graph: to_page(*graph).encode(),
-}
-"""What can be saved, by ending."""

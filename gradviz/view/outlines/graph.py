@@ -10,7 +10,6 @@ from gradviz.model.graph import Graph
 from gradviz.model.long_text import joined
 from gradviz.model.progress import counted, working
 from gradviz.model.records import Node, TensorInfo
-from gradviz.model.report import Column, Table
 from gradviz.view import aria, formatting
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
@@ -59,24 +58,6 @@ def _lines(graph_index: GraphIndex, most: int) -> Iterator[str]:
             places = ", ".join(f"{n} {clean(s)}" for n, s in graph_index.saved_by.get(info.id, ()))
             if places:
                 yield f"\n   saved by {places}"
-
-
-def table(graph: Graph) -> Table:
-    """The same facts as rows of a table, one per node and per tensor outside the graph.
-
-    Examples:
-        >>> from gradviz.model import Graph, Node
-        >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).ids
-        ('n0',)
-    """
-    return table_of(GraphIndex.of(graph, 0), graph.nodes)
-
-
-def table_of(graph_index: GraphIndex, nodes: Iterable[Node]) -> Table:
-    """The same for some nodes of a graph that is indexed already."""
-    rows = {one.id: cells_of(one, graph_index) for one in listed(graph_index, nodes)}
-    columns = tuple(Column(name) for name in COLUMNS)
-    return Table("", columns, tuple(rows.values()), tuple(rows))
 
 
 def listed(graph_index: GraphIndex, nodes: Iterable[Node]) -> Iterator[Node | TensorInfo]:

@@ -24,8 +24,9 @@ from gradviz.model.sentence import Sentence
 from gradviz.view import formatting
 from gradviz.view.aria import VALUES_LEFT_OUT
 from gradviz.view.captions.caption import captions
+from gradviz.view.contents.explanation import explanation_parts
 from gradviz.view.explanations.fields import explained, worth_a_look
-from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.parts.text import as_text
 from gradviz.view.text import clean
 
 WIDTH: Final = 110
@@ -123,7 +124,7 @@ def summary(recording: Recording) -> str:
 
 
 def _explanation(explanation: Explanation, indent: str, sign: str) -> Iterator[str]:
-    for line in explanation_text(explanation).split("\n"):
+    for line in as_text(explanation_parts(explanation)).split("\n"):
         yield f"{indent}  {sign} {line}"
 
 

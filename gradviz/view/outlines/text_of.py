@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from gradviz.model.explanation import Explanation
-from gradviz.model.explanations import Explanations
 from gradviz.model.graph import Graph
-from gradviz.model.question import Question
 from gradviz.model.recording import Recording
-from gradviz.model.report import Report
-from gradviz.view.outlines.explanation import explanation_text, explanations_text
+from gradviz.view.contents.parts_of import THINGS, parts_of
 from gradviz.view.outlines.graph import outline
-from gradviz.view.outlines.question import question_text
 from gradviz.view.outlines.recording import recording_outline
-from gradviz.view.outlines.report import report_text
+from gradviz.view.parts.text import as_text
 
 
 @singledispatch
@@ -28,11 +23,8 @@ def text_of(subject: object) -> str:
         >>> text_of(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).splitlines()[0]
         'autograd graph of SinBackward0: 1 node, 0 edges, 0 leaves'
     """
-    return report_text(subject) if isinstance(subject, Report) else repr(subject)
+    return as_text(parts_of(subject)) if isinstance(subject, THINGS) else repr(subject)
 
 
 text_of.register(Graph, outline)
-text_of.register(Question, question_text)
 text_of.register(Recording, recording_outline)
-text_of.register(Explanation, explanation_text)
-text_of.register(Explanations, explanations_text)

@@ -16,7 +16,7 @@ from gradviz.view.documents.digest import MIME, digest
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.html.image import frame_html, image_html
+from gradviz.view.parts.image import frame_html, image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
 PAGE_MOST: Final = 2_000_000
@@ -217,10 +217,20 @@ class GraphWidget(anywidget.AnyWidget):
         data = {**(data or {}), "text/plain": repr(self)}
         if "format" in self.wire:
             data[MIME] = digest(self.wire)
-        if svg := self._still:
-            data["text/html"] = image_html(svg, self.wire.get("summary", ""))
+        svg = self._still
+        if html := "" if self.is_closed else self._without_kernel(svg):
+            data["text/html"] = html
+        if svg:
             data["image/svg+xml"] = svg
         return data, metadata
+
+    def _without_kernel(self, svg: str) -> str:
+        """HTML for readers without a kernel.
+
+        Args:
+            svg: The picture.
+        """
+        return image_html(svg, self.wire.get("summary", "")) if svg else ""
 
     def _page(self) -> str:
         """The page that ``save`` writes; ``""`` if there is none."""

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradviz.model.arguments import flag
 from gradviz.model.explanation import Explanation
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import explanation_without_values, graph_without_values
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress, graph_document
-from gradviz.view.element import write_lines
-from gradviz.view.export.files import refuse_animation, svg_to_png
 from gradviz.view.export.page import page_of
-from gradviz.view.export.writing import ending_of, write_as
-from gradviz.view.graph.drawing import picture
-from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.explanation import explanation_card
-from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.outlines.text_of import text_of
 from gradviz.view.widgets.picture import Picture
 
 
@@ -65,29 +57,7 @@ class ExplainedPicture(Picture):
     def _explained(self, outline: str) -> str:
         if "_explanation" not in self.__dict__:
             return outline
-        return f"{explanation_text(self._explanation)}\n\n{outline}"
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        animated: bool = False,
-        stops: Iterable[int | str] | None = None,
-        seconds: float | None = None,
-        values: bool = True,
-    ) -> None:
-        """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
-        self.check_open()
-        refuse_animation(path, animated, stops, seconds)
-        writers: dict[str, Callable[[], str | bytes]] = {
-            ".svg": lambda: self._still,
-            ".png": self._png,
-            ".html": self._page,
-        }
-        if ending_of(path) not in writers or not flag("values", values):
-            super().save(path, values=values)
-        else:
-            write_as(path, "a picture", writers)
+        return f"{text_of(self._explanation)}\n\n{outline}"
 
     def _without_values(self) -> ExplainedPicture:
         explanation = explanation_without_values(self._explanation)
@@ -96,35 +66,18 @@ class ExplainedPicture(Picture):
             graph, explanation, self._as_shown(self._options), self.height, self._fold
         )
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _without_kernel(self, svg: str) -> str:
         """As of every picture, with the card below it."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**data, "text/html": data["text/html"] + self._card}, metadata
-
-    @property
-    def _card(self) -> str:
-        return explanation_card(self._explanation)
-
-    def _png(self) -> bytes:
-        if self._folding is not None:
-            folded = FoldedDrawing(self._folding, self._as_shown(self._options), self._marks)
-            return svg_to_png(folded.text(variables=False))
-        drawn = picture(self.graph, self._as_shown(self._options), variables=False)
-        marked = highlighted_picture(drawn, self._explanation.marks, variables=False)
-        return svg_to_png(write_lines(marked))
-
-    @property
-    def _whole(self) -> dict[str, Any]:
-        """What a saved page has of a folded graph: all of it that fits."""
-        return graph_document(self.graph, self._options, folded=self._folded, insides=PAGE)
+        return super()._without_kernel(svg) + html_of(self._explanation)
 
     def _page(self) -> str:
         wire = self.wire
-        if self._folded is not None:
-            wire = {**self._whole, "text": wire["text"]}
+        if self._drawing is not None:  # all of it that fits
+            whole = graph_document(self.graph, self._options, folded=self._drawing, insides=PAGE)
+            wire = {**whole, "text": wire["text"]}
         traits = {
             "wire": compress(wire),
             "engine_arrows": self.engine_arrows,
             "density": self.density,
         }
-        return page_of(wire, traits, self._still + self._card)
+        return page_of(wire, traits, self._still + html_of(self._explanation))

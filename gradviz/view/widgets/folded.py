@@ -1,24 +1,64 @@
-"""A widget whose picture may be folded: the browser asks it for what is inside of folds."""
+"""A widget with the picture of a graph. Where it is folded the browser asks for what is inside."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from gradviz.model.collector import no_collection
 from gradviz.model.errors import UnknownNodeError
+from gradviz.model.folding import Folding
+from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
 from gradviz.view.documents.fold_answers import FoldAnswers
+from gradviz.view.export.drawn import drawn
 from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.base import GraphWidget
 
 
 class FoldedWidget(GraphWidget):
-    """Answers what the browser asks of a folded graph; of one that is not folded nothing."""
+    """Answers what the browser asks of a folded graph; of one that is not folded nothing.
+
+    A class gives :attr:`graph` and sets ``_options``, how it is drawn, and ``_fold``, what folds
+    it.
+    """
+
+    _options: DrawOptions
+    _fold: Callable[[Graph], Folding | None] | None
 
     @property
+    def graph(self) -> Graph | None:
+        """The graph of the picture, ``None`` if there is no picture."""
+        return None
+
+    @property
+    def _marks(self) -> Sequence[Highlight]:
+        """What is marked."""
+        return ()
+
+    @cached_property
+    def _folding(self) -> Folding | None:
+        with no_collection():
+            return self._fold(self.graph) if self._fold and self.graph is not None else None
+
+    @cached_property
     def _drawing(self) -> FoldedDrawing | None:
         """The graph as it was folded for the browser; ``None`` if it is not folded."""
-        return None
+        if self.is_closed or self._folding is None:
+            return None
+        with no_collection():
+            return FoldedDrawing(self._folding, self._options, self._marks)
+
+    @property
+    def _still(self) -> str:
+        """The picture for readers without a kernel; folded it is sent in one density only."""
+        known, options = super()._still, self._as_shown(self._options)
+        if known or self.graph is None:
+            return known
+        return drawn(self.graph, options, self._folding, self._marks)
 
     def _has(self, key: str) -> bool:
         """Whether something can be selected: of a folded graph all nodes and folds, listed or

@@ -14,11 +14,9 @@ from gradviz.model import Graph
 from gradviz.model.arguments import checked, flag
 from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
-from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import graph_without_values
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.export.page import to_page
-from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -50,7 +48,7 @@ class Picture(FoldedWidget):
     """Id of a node: the folds around it are open. Of a graph that is not folded, and too large to
     be drawn whole, the nodes around it are drawn; ``""``: the first ones."""
 
-    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_folding", "_folded")
+    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_folding", "_drawing")
 
     def __init__(
         self,
@@ -62,8 +60,6 @@ class Picture(FoldedWidget):
         self._graph = graph
         self._options = options
         self._fold = fold
-        self._folded: FoldedDrawing | None = None
-        self._take_folds()
         super().__init__(
             wire=self._document(),
             engine_arrows=options.engine_arrows,
@@ -81,15 +77,12 @@ class Picture(FoldedWidget):
     def __str__(self) -> str:
         return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
 
-    @property
-    def _drawing(self) -> FoldedDrawing | None:
-        return self.__dict__.get("_folded")
-
     @traitlets.observe("focus")
     def _draw_around(self, _change: object) -> None:
         """Draw the part of a large graph that is around another node."""
         if self.focus != self._options.focus:
             self._options = replace(self._options, focus=self.focus)
+            self.__dict__.pop("_drawing")
             self.wire = self._document()
             self.selected = self.focus
 
@@ -102,28 +95,8 @@ class Picture(FoldedWidget):
     def _document(self) -> dict[str, Any]:
         """What the browser gets."""
         with no_collection():
-            folding = self._folding
-            marks, options = self._marks, self._options
-            self._folded = FoldedDrawing(folding, options, marks) if folding else None
-            return graph_document(self._graph, options, marks=marks, folded=self._folded)
-
-    def _take_folds(self) -> None:
-        """Fold the graph."""
-        with no_collection():
-            self._folding = self._fold(self._graph) if self._fold else None
-
-    @property
-    def _still(self) -> str:
-        """The picture for readers without a kernel; folded it is sent in one density only."""
-        known = super()._still
-        if known or self._folding is None:
-            return known
-        return FoldedDrawing(self._folding, self._as_shown(self._options), self._marks).text()
-
-    @property
-    def _marks(self) -> tuple[Highlight, ...]:
-        """What is marked."""
-        return ()
+            folded, marks = self._drawing, self._marks
+            return graph_document(self._graph, self._options, marks=marks, folded=folded)
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
@@ -135,7 +108,8 @@ class Picture(FoldedWidget):
         if graph.place_of(self.focus) is None:
             self._options = replace(self._options, focus="")
         self._graph = graph
-        self._take_folds()
+        for made in ("_folding", "_drawing"):
+            self.__dict__.pop(made)
         self.wire = self._document()
         self.focus = self._options.focus
 
@@ -174,7 +148,8 @@ class Picture(FoldedWidget):
             with closing(self._without_values()) as bare:
                 bare.save(path)
             return
-        save(self._graph, path, self._as_shown(self._options), self._folding)
+        options, folding = self._as_shown(self._options), self._folding
+        save(self._graph, path, options, folding, self._marks, self._page)
 
     def _page(self) -> str:
         return to_page(self._graph, self._as_shown(self._options), self._folding)

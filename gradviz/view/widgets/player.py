@@ -18,6 +18,7 @@ from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import decisive_steps
 from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import caption
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.folded_recording import inside_answer
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
@@ -34,7 +35,6 @@ from gradviz.view.export.writing import ending_of, write_as, write_file
 from gradviz.view.formatting import plural
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.recording import recording_title
 from gradviz.view.text import clean
 from gradviz.view.widgets.base import GraphWidget
@@ -244,13 +244,9 @@ class Player(GraphWidget):
             self.engine_arrows,
         )
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, the outline, and for readers without a kernel up to three steps as one
-        picture, with their explanations below it."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in data:
-            data["text/html"] += self._cards(self._decisive(self._chosen))
-        return data, metadata
+    def _without_kernel(self, svg: str) -> str:
+        """Up to three steps as one picture, with their explanations below it."""
+        return super()._without_kernel(svg) + self._cards(self._decisive(self._chosen))
 
     @property
     def _animation(self) -> StepPictures:
@@ -274,7 +270,7 @@ class Player(GraphWidget):
     def _cards(self, steps: Iterable[int]) -> str:
         """The explanations of these steps as HTML."""
         why = explained(self._recording)
-        return "".join(explanation_card(one) for step in steps for one in why.get(step, ()))
+        return "".join(html_of(one) for step in steps for one in why.get(step, ()))
 
     def _strip(self, steps: Iterable[int], how: str) -> Filmstrip:
         """These steps as one picture.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from contextlib import closing
+from typing import ClassVar
 
 from gradviz.model.question import Question
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.graph import FORMAT, compress
 from gradviz.view.documents.question import question_document
 from gradviz.view.documents.score import score_document
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import write_as
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.html.image import image_html
-from gradviz.view.html.question import question_html
+from gradviz.view.parts.image import image_html
 from gradviz.view.widgets.base import GraphWidget
 from gradviz.view.widgets.player import Player
 
@@ -56,28 +57,20 @@ class QuestionWidget(GraphWidget):
         write_as(path, "a question", {".html": self._page})
 
     def _page(self) -> str:
-        still = question_html(self.question)
+        still = html_of(self.question)
         note = "" if self.question.test else _NOTE
         return page_of(self.wire, {"wire": compress(self.wire)}, still, note)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and for readers without a kernel the question as text."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self.is_closed:
-            data["text/html"] = question_html(self.question) + self._picture()
-        return data, metadata
+    def _without_kernel(self, _svg: str) -> str:
+        return html_of(self.question) + self._picture()
 
     def _picture(self) -> str:
         """The step that shows the answer, where answers are shown."""
         question = self.question
         if not question.is_answered or question.step is None:
             return ""
-        player = self.player()
-        try:
-            image: str = player.filmstrip(stops=[player.step]).image()
-        finally:
-            player.close()
-        return image_html(image, question.text)
+        with closing(self.player()) as player:
+            return image_html(player.filmstrip(stops=[player.step]).image(), question.text)
 
 
 _NOTE = (

@@ -10,11 +10,11 @@ from gradviz.model.errors import UnknownNodeError
 from gradviz.model.recording import Recording
 from gradviz.model.verdict import Attempt
 from gradviz.view.animation.animation import Animations
+from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.documents.repair import repair_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.image import image_html
-from gradviz.view.html.repair import repair_html
+from gradviz.view.parts.image import image_html
 from gradviz.view.widgets.base import GraphWidget
 
 ANSWERED: Final = b"1"
@@ -72,12 +72,8 @@ class RepairView(GraphWidget):
         self._next_hint()
         return ANSWERED
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and for readers without a kernel everything as HTML and text."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        if not self.is_closed:
-            data["text/html"] = repair_html(self._attempt) + self._picture
-        return data, metadata
+    def _without_kernel(self, _svg: str) -> str:
+        return html_of(self._attempt) + self._picture
 
 
 def opening(recording: Recording, step: int | str) -> int | str:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import traitlets
 
-from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
 from gradviz.model.report import Cell, Report, Table
+from gradviz.view.contents.report import report_parts
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json, table_csv
-from gradviz.view.export.files import refuse_animation
+from gradviz.view.export.files import refuse_animation, svg_to_png, to_png
 from gradviz.view.export.page import page_of
-from gradviz.view.export.report_png import report_png
 from gradviz.view.export.writing import write_as
 from gradviz.view.figures.figure import Figures
-from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.html.report import report_html
-from gradviz.view.outlines.report import report_text
+from gradviz.view.outlines.text_of import text_of
+from gradviz.view.parts.html import as_html
+from gradviz.view.parts.part import Image
 from gradviz.view.widgets.folded import FoldedWidget
 
 
@@ -57,7 +56,7 @@ class ReportWidget(FoldedWidget):
         [{'name': 'w', 'norm': 2.0}]
     """
 
-    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures", "_folding", "_folded")
+    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures", "_folding", "_drawing")
 
     def __init__(
         self,
@@ -71,7 +70,6 @@ class ReportWidget(FoldedWidget):
         self._options = options
         self._figures = figures
         self._fold = fold
-        self._folded: FoldedDrawing | None = None
         super().__init__(
             engine_arrows=options.engine_arrows,
             density=options.density,
@@ -83,24 +81,10 @@ class ReportWidget(FoldedWidget):
         figures = self._drawn_figures
         return report_document(self._findings, self._options, figures, folded=self._drawing)
 
-    @cached_property
-    def _folding(self) -> Folding | None:
-        with no_collection():
-            return self._fold(self.graph) if self._fold and self.graph else None
-
     @property
-    def _drawing(self) -> FoldedDrawing | None:
-        if "_findings" not in self.__dict__ or self._folding is None:
-            return None
-        if self._folded is None:
-            with no_collection():
-                self._folded = self._drawn_as(self._options)
-        return self._folded
-
-    def _drawn_as(self, options: DrawOptions) -> FoldedDrawing | None:
-        """The folded graph with its marks."""
-        folding = self._folding
-        return FoldedDrawing(folding, options, self._findings.marks) if folding else None
+    def _marks(self) -> Sequence[Highlight]:
+        marks: Sequence[Highlight] = self._findings.marks
+        return marks
 
     @property
     def _drawn_figures(self) -> Figures:
@@ -134,7 +118,7 @@ class ReportWidget(FoldedWidget):
         return True
 
     def __str__(self) -> str:
-        return report_text(self._findings) if "_findings" in self.__dict__ else super().__str__()
+        return text_of(self._findings) if "_findings" in self.__dict__ else super().__str__()
 
     def __getitem__(self, name: Any) -> Any:
         """What the findings have under a name.
@@ -178,10 +162,12 @@ class ReportWidget(FoldedWidget):
         }
         write_as(path, "a report", writers)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """As of every widget; ``text/html`` has sentences and tables too."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**data, "text/html": report_html(self.wire, self._drawn)}, metadata
+    def _without_kernel(self, svg: str, is_page: bool = False) -> str:
+        """Sentences, tables and pictures."""
+        graph = self.wire["picture"]
+        picture = Image(self._drawn, graph["summary"]) if graph else None
+        parts = report_parts(self._findings, self._drawn_figures, picture)
+        return as_html(parts, is_page=is_page) + "\n"
 
     def _ids(self) -> list[str]:
         picture = self.wire.get("picture") or {"items": (), "outline": {"rows": ()}}
@@ -197,21 +183,18 @@ class ReportWidget(FoldedWidget):
     @property
     def _drawn(self) -> str:
         """The picture of the graph, empty without one."""
-        known = super()._still
-        drawing = None if known else self._drawn_as(self._as_shown(self._options))
-        return drawing.text() if drawing else known
+        return super()._still
 
     @property
     def _still(self) -> str:
         """The picture of the graph, else the first figure."""
-        return self._drawn or next((figure["svg"] for figure in self.wire["figures"]), "")
+        return self._drawn or next((figure.svg() for _, figure in self._drawn_figures), "")
 
     def _png(self) -> bytes:
         self._svg()
-        folded = self._drawn_as(self._as_shown(self._options))
-        return report_png(
-            self._findings, self._drawn_figures, self._as_shown(self._options), folded
-        )
+        if self.graph is None:
+            return svg_to_png(self._drawn_figures[0][1].svg(variables=False))
+        return to_png(self.graph, self._as_shown(self._options), self._folding, self._marks)
 
     def _csv(self) -> str:
         if not self.tables:
@@ -231,5 +214,5 @@ class ReportWidget(FoldedWidget):
             "density": self.density,
             "selected": self.selected,
         }
-        still = report_html(wire, self._drawn, images=False)
+        still = self._without_kernel("", is_page=True)
         return page_of({**wire, "summary": ""}, traits, still, summary="")

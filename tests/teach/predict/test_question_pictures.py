@@ -19,7 +19,7 @@ from gradviz.teach.predict.in_picture import in_picture
 from gradviz.teach.predict.predict import form_of
 from gradviz.teach.predict.question_run import run
 from gradviz.view import formatting
-from gradviz.view.html.question import question_html
+from gradviz.view.contents.parts_of import html_of
 
 pytestmark = pytest.mark.usefixtures("capsys")
 
@@ -222,7 +222,7 @@ def everything_before_an_answer(question: Question) -> str:
 
     document = question_document(question)
     document.pop("sealed")
-    return json.dumps(document) + str(question) + decoded(question_html(question))
+    return json.dumps(document) + str(question) + decoded(html_of(question))
 
 
 def decoded(page: str) -> str:

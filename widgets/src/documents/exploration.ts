@@ -1,7 +1,16 @@
 // What gradviz/teach/explorer.py adds to the document of a graph: the inputs of a function, and what
 // its last run left.
 import type { BaseDocument } from "./graph";
-import { type Check, listOf, recordOf, text, whole } from "./validators";
+import {
+  type Check,
+  type Checked,
+  type CheckOf,
+  flag,
+  listOf,
+  recordOf,
+  text,
+  whole,
+} from "./validators";
 
 interface AnyPart<Kind extends string, Value> {
   readonly kind: Kind;
@@ -32,51 +41,42 @@ export interface ChoicePart extends AnyPart<"choice", number> {
 /** One value that a person can set. */
 export type Part = NumberPart | ChoicePart | AnyPart<"switch", boolean> | AnyPart<"text", string>;
 
-/** A parameter of the function. */
-export interface Control {
-  readonly name: string;
-  /** What is said where there is no field, or "". */
-  readonly note: string;
-  /** How many of its numbers are in a row. */
-  readonly columns: number;
-  readonly parts: readonly Part[];
-}
-
-export interface Exploration {
-  /** The function with the names of its inputs. */
-  readonly title: string;
-  readonly controls: readonly Control[];
-  readonly has_failed: boolean;
-  /** The error with its line, or why there is no graph. */
-  readonly message: readonly string[];
-  /** What the function printed. */
-  readonly printed: string;
-  /** A heading and sentences; nothing after the first run. */
-  readonly changed: readonly string[];
-  /** Python that makes this picture. */
-  readonly code: string;
-  /** Whether any run left a graph. */
-  readonly has_picture: boolean;
-}
-
-const isPart: Check = (value) =>
+const isPart: CheckOf<Part> = (value) =>
   recordOf({ kind: text, label: text, text, tip: text })(value) &&
   typeof (value as Part).value === typeof (value as Part).first;
 
-const isExploration = recordOf({
-  title: text,
-  controls: listOf(recordOf({ name: text, note: text, columns: whole, parts: listOf(isPart) })),
-  has_failed: (value) => typeof value === "boolean",
-  message: listOf(text),
-  printed: text,
-  changed: listOf(text),
-  code: text,
-  has_picture: (value) => typeof value === "boolean",
+/** A parameter of the function. */
+const control = recordOf({
+  name: text,
+  /** What is said where there is no field, or "". */
+  note: text,
+  /** How many of its numbers are in a row. */
+  columns: whole,
+  parts: listOf(isPart),
 });
+export type Control = Checked<typeof control>;
+
+const exploration = recordOf({
+  /** The function with the names of its inputs. */
+  title: text,
+  controls: listOf(control),
+  has_failed: flag,
+  /** The error with its line, or why there is no graph. */
+  message: listOf(text),
+  /** What the function printed. */
+  printed: text,
+  /** A heading and sentences; nothing after the first run. */
+  changed: listOf(text),
+  /** Python that makes this picture. */
+  code: text,
+  /** Whether any run left a graph. */
+  has_picture: flag,
+});
+export type Exploration = Checked<typeof exploration>;
 
 /** Fields of the document of a graph that is explored, beside those of every graph. */
 export const explorationFields: Record<string, Check> = {
-  exploration: (value) => value === undefined || isExploration(value),
+  exploration: (value) => value === undefined || exploration(value),
 };
 
 export function explorationOf(document: BaseDocument): Exploration | undefined {

@@ -1,7 +1,16 @@
 // The JSON that gradviz/view/documents/graph.py writes, and what all documents have in common.
 // tests/golden/wire/*.json binds both sides.
 import { type Folding, foldingOf } from "./folds";
-import { type Check, listOf, oneOf, pair, recordOf, text } from "./validators";
+import {
+  type Check,
+  type Checked,
+  type CheckOf,
+  listOf,
+  oneOf,
+  pair,
+  recordOf,
+  text,
+} from "./validators";
 
 /** How much cards say: what it is, what a learner needs, everything. */
 export const DENSITIES = ["compact", "normal", "full"] as const;
@@ -11,50 +20,51 @@ export type ByDensity<T> = Readonly<Partial<Record<Density, T>>>;
 
 export type ItemKind = "node" | "leaf" | "tensor" | "fold";
 
-export interface DetailSection {
-  readonly heading: string;
-  readonly rows: readonly (readonly [string, string])[];
-}
+const details = recordOf({ heading: text, rows: listOf(pair) });
+export type DetailSection = Checked<typeof details>;
 
 /** A node, a tensor or a fold that can be selected. */
-export interface Item {
-  readonly id: string;
-  readonly kind: ItemKind;
-  readonly label: string;
-  /** One sentence for a screen reader. */
-  readonly aria: string;
-  /** Lower-case text that find looks in. */
-  readonly find: string;
-  /** Neighbours towards the leaves, in the order of next_functions. */
-  readonly next: readonly string[];
-  /** Neighbours towards the root. */
-  readonly prev: readonly string[];
-  /** Empty if it is not drawn: its row of the outline has its facts. */
-  readonly details: readonly DetailSection[];
-  /** Absent if it is drawn. */
-  readonly is_drawn?: false;
-  /** The innermost fold that it is in; absent where nothing is folded. */
-  readonly fold?: string;
-}
+export const item = recordOf(
+  {
+    id: text,
+    kind: text as CheckOf<ItemKind>,
+    label: text,
+    /** One sentence for a screen reader. */
+    aria: text,
+    /** Lower-case text that find looks in. */
+    find: text,
+    /** Neighbours towards the leaves, in the order of next_functions, and towards the root. */
+    ...{ next: listOf(text), prev: listOf(text) },
+    /** Empty if it is not drawn: its row of the outline has its facts. */
+    details: listOf(details),
+  },
+  {
+    /** Absent if it is drawn. */
+    is_drawn: oneOf([false]),
+    /** The innermost fold that it is in; absent where nothing is folded. */
+    fold: text,
+  },
+);
+export type Item = Checked<typeof item>;
 
 /** How much of a large graph is drawn. */
-export interface Extent {
-  readonly words: string;
+const extent = recordOf({
+  words: text,
   /** What a person passes to gradviz.show. */
-  readonly subject: string;
+  subject: text,
   /** A node that is not drawn, "" if there is none. */
-  readonly example: string;
-}
+  example: text,
+});
+export type Extent = Checked<typeof extent>;
 
-export interface LegendEntry {
-  readonly class: string;
-  readonly label: string;
-}
+const legendEntry = recordOf({ class: text, label: text });
+export type LegendEntry = Checked<typeof legendEntry>;
 
-export interface Outline {
-  readonly columns: readonly string[];
-  readonly rows: readonly { readonly id: string; readonly cells: readonly string[] }[];
-}
+const outline = recordOf({
+  columns: listOf(text),
+  rows: listOf(recordOf({ id: text, cells: listOf(text) })),
+});
+export type Outline = Checked<typeof outline>;
 
 /** What there is in a graph at one moment. */
 export interface GraphContent {
@@ -88,25 +98,11 @@ export interface GraphDocument extends BaseDocument, GraphContent {
 
 /** Of each density that is there. */
 export const byDensity =
-  (check: Check): Check =>
+  <T>(check: CheckOf<T>): CheckOf<ByDensity<T>> =>
   (value) =>
     recordOf({})(value) &&
     Object.entries(value as object).every(([name, one]) => oneOf(DENSITIES)(name) && check(one));
 
-export const item = recordOf({
-  id: text,
-  kind: text,
-  label: text,
-  aria: text,
-  find: text,
-  next: listOf(text),
-  prev: listOf(text),
-  details: listOf(recordOf({ heading: text, rows: listOf(pair) })),
-  is_drawn: (value) => value === undefined || value === false,
-  fold: (value) => value === undefined || text(value),
-});
-
-const extent = recordOf({ words: text, subject: text, example: text });
 const folding = foldingOf(byDensity);
 
 export const baseFields: Record<string, Check> = {
@@ -114,7 +110,7 @@ export const baseFields: Record<string, Check> = {
   density: oneOf(DENSITIES),
   text,
   summary: text,
-  legend: listOf(recordOf({ class: text, label: text })),
+  legend: listOf(legendEntry),
   json: (value) => value === undefined || text(value),
   extent: (value) => value === undefined || extent(value),
   fold: (value) => value === undefined || folding(value),
@@ -123,8 +119,5 @@ export const baseFields: Record<string, Check> = {
 /** Fields of {@link GraphContent} beside title and summary. */
 export const contentFields: Record<string, Check> = {
   items: listOf(item),
-  outline: recordOf({
-    columns: listOf(text),
-    rows: listOf(recordOf({ id: text, cells: listOf(text) })),
-  }),
+  outline,
 };

@@ -29,5 +29,6 @@ export function lookOf(
 /** A report without a graph has figures instead. */
 export function stillOf(wire: AnyDocument, density: Density): string {
   const svg = svgOf(wire, density);
-  return isReport(wire) ? svg || (wire.figures[0]?.svg ?? "") : svg;
+  if (svg || !isReport(wire)) return svg;
+  return wire.parts.find((part) => part.is === "Image")?.svg ?? "";
 }

@@ -2,66 +2,53 @@
 // Sealed is encoded, not secret: it is judged here, without a kernel.
 import { inflate } from "./parse";
 import type { RecordingDocument } from "./recording";
-import { type Check, listOf, mapOf, recordOf, text, whole } from "./validators";
+import {
+  type Check,
+  type Checked,
+  type CheckOf,
+  listOf,
+  mapOf,
+  recordOf,
+  text,
+  whole,
+} from "./validators";
 
 /** What a form shows before an answer; each form knows its own fields. */
 export interface FormData {
   readonly kind: string;
 }
 
-export interface QuestionDocument {
-  readonly format: 1;
-  readonly kind: "question";
-  readonly title: string;
-  readonly summary: string;
-  readonly text: string;
+const fields = {
+  ...{ title: text, summary: text, text },
   /** With code between backticks. */
-  readonly question: string;
-  readonly program: { readonly first: number; readonly lines: readonly string[] };
-  readonly form: FormData;
-  /** "04-twice/second-call", "" for a question that is not part of the course. */
-  readonly id: string;
-  /** A hash of the key, salted by the question. */
-  readonly digest: string;
-  /** "" for a question of a test, whose key is in its score. */
-  readonly sealed: string;
-  /** The name of the test it belongs to; there is none of a question that is judged at once. */
-  readonly test?: string;
-}
-
-/** What is sealed. */
-export interface SealedAnswer {
-  /** As the form of the question has it. */
-  readonly key: unknown;
-  /** The key as text, line by line. */
-  readonly key_lines: readonly string[];
-  /** What is said of a wrong part of an answer, by its name. */
-  readonly sentences: Readonly<Record<string, string>>;
-  /** What is said with the key, or "". */
-  readonly why: string;
-  /** What the program printed, or "". */
-  readonly printed: string;
-  readonly player: RecordingDocument;
-}
-
-const fields: Record<string, Check> = {
-  title: text,
-  summary: text,
-  text,
   question: text,
   program: recordOf({ first: whole, lines: listOf(text) }),
   form: recordOf({ kind: text }),
+  /** "04-twice/second-call", "" for a question that is not part of the course. */
   id: text,
+  /** A hash of the key, salted by the question. */
   digest: text,
+  /** "" for a question of a test, whose key is in its score. */
   sealed: text,
 };
+const all = recordOf(fields);
+/** One that is judged at once is of no test. */
+export type QuestionDocument = Checked<typeof all> & { readonly test?: string };
+
+/** What is sealed. */
 const answer = recordOf({
+  /** The key as text, line by line. */
   key_lines: listOf(text),
+  /** What is said of a wrong part of an answer, by its name. */
   sentences: mapOf(text),
+  /** What is said with the key, or "". */
   why: text,
+  /** What the program printed, or "". */
   printed: text,
-  player: recordOf({}),
+  player: recordOf({}) as Check as CheckOf<RecordingDocument>,
 });
+/** The key is as the form of the question has it. */
+export type SealedAnswer = Checked<typeof answer> & { readonly key: unknown };
 
 /** The kind that a document says it is. */
 export function kindOf(wire: unknown): unknown {

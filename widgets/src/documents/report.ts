@@ -1,5 +1,5 @@
-// The JSON that gradviz/view/documents/report.py writes: findings as sentences, tables and figures,
-// and the picture of a graph with marks laid over it.
+// The JSON that gradviz/view/documents/report.py writes: the parts of a report, and the picture of a
+// graph with marks laid over it.
 
 import {
   type BaseDocument,
@@ -8,55 +8,12 @@ import {
   contentFields,
   type GraphContent,
 } from "./graph";
-import { type Check, listOf, oneOf, orNull, recordOf, text, whole } from "./validators";
-
-export type ColumnKind = "text" | "number" | "bytes" | "flag";
-
-export interface ReportColumn {
-  readonly name: string;
-  readonly kind: ColumnKind;
-  /** Its meaning, or "". */
-  readonly help: string;
-}
-
-export interface ReportCell {
-  readonly text: string;
-  /** null: not known, always sorted last. */
-  readonly sort: string | number | null;
-}
-
-export interface ReportRow {
-  /** Node or tensor in the picture that the row is about, "" if none. */
-  readonly id: string;
-  /** The word that marks it in the picture: "∅ unreached". */
-  readonly mark: string;
-  readonly cells: readonly ReportCell[];
-  /** Of a table with blocks: 1 for what is in no block. What is in a block comes after it. */
-  readonly level?: number;
-  /** Of a block, the number of rows in it. */
-  readonly inside?: number;
-  /** Whether a block is open at first. */
-  readonly open?: boolean;
-}
-
-export interface ReportTable {
-  readonly caption: string;
-  readonly columns: readonly ReportColumn[];
-  readonly rows: readonly ReportRow[];
-  /** A sentence about rows that are not here. */
-  readonly more: string;
-}
-
-export interface Figure {
-  readonly caption: string;
-  readonly svg: string;
-}
+import { type Part, parts } from "./parts";
+import { type Check, listOf, orNull, recordOf, text } from "./validators";
 
 export interface ReportDocument extends BaseDocument {
   readonly kind: "report";
-  readonly sentences: readonly string[];
-  readonly tables: readonly ReportTable[];
-  readonly figures: readonly Figure[];
+  readonly parts: readonly Part[];
   /** What is marked in the picture, the most important first. */
   readonly marked: readonly string[];
   /** The graph. */
@@ -65,33 +22,9 @@ export interface ReportDocument extends BaseDocument {
   readonly pictures: ByDensity<string>;
 }
 
-const perhaps =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
-const key: Check = (value) => value === null || text(value) || typeof value === "number";
-
 export const reportFields: Record<string, Check> = {
-  sentences: listOf(text),
-  tables: listOf(
-    recordOf({
-      caption: text,
-      columns: listOf(recordOf({ name: text, kind: text, help: text })),
-      rows: listOf(
-        recordOf({
-          id: text,
-          mark: text,
-          cells: listOf(recordOf({ text, sort: key })),
-          level: perhaps(whole),
-          inside: perhaps(whole),
-          open: perhaps(oneOf([true, false])),
-        }),
-      ),
-      more: text,
-    }),
-  ),
+  parts,
   marked: listOf(text),
-  figures: listOf(recordOf({ caption: text, svg: text })),
   pictures: byDensity(text),
   picture: orNull(recordOf({ title: text, summary: text, ...contentFields })),
 };

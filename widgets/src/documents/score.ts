@@ -1,47 +1,35 @@
 // The JSON that gradviz/view/documents/score.py writes: the questions of a test, and sealed what
 // judges their answers. Sealed is encoded, not secret: it is judged here, without a kernel.
 import { inflate } from "./parse";
-import type { FormData } from "./question";
-import { listOf, recordOf, text } from "./validators";
+import { type Checked, listOf, recordOf, text } from "./validators";
 
 export const SCORE = "test score";
 
-export interface ScoreItem {
-  readonly id: string;
-  readonly digest: string;
+const item = recordOf({
+  ...{ id: text, digest: text },
   /** With code between backticks. */
-  readonly question: string;
-}
-
-export interface ScoreDocument {
-  readonly kind: typeof SCORE;
-  /** The name of the test. */
-  readonly test: string;
-  readonly items: readonly ScoreItem[];
-  readonly sealed: string;
-}
-
-/** What judges one answer. */
-export interface JudgedItem {
-  /** Of a picture only the names. */
-  readonly form: FormData;
-  readonly key: unknown;
-  /** Parts of an answer that have a sentence. */
-  readonly named: readonly string[];
-  /** What a wrong answer points at, or "". */
-  readonly about: string;
-  /** Which lesson helps, or "". */
-  readonly see: string;
-}
+  question: text,
+});
+export type ScoreItem = Checked<typeof item>;
 
 const score = recordOf({
-  ...{ test: text, sealed: text },
-  items: listOf(recordOf({ id: text, digest: text, question: text })),
+  /** The name of the test. */
+  test: text,
+  items: listOf(item),
+  sealed: text,
 });
+export type ScoreDocument = Checked<typeof score>;
+
+/** What judges one answer. */
 const judged = recordOf({
+  /** Of a picture only the names. */
   form: recordOf({ kind: text }),
-  ...{ named: listOf(text), about: text, see: text },
+  /** Parts of an answer that have a sentence. */
+  named: listOf(text),
+  /** What a wrong answer points at, and which lesson helps, or "". */
+  ...{ about: text, see: text },
 });
+export type JudgedItem = Checked<typeof judged> & { readonly key: unknown };
 
 /** Throws a sentence a reader can act on. */
 export function checkScore(wire: unknown): ScoreDocument {

@@ -1,5 +1,5 @@
 // Sentences that keep what they name, as gradviz/model/sentence.py has them.
-import { type Check, listOf, recordOf, text } from "./validators";
+import { type CheckOf, listOf, recordOf, text } from "./validators";
 
 /** A word that names something: the same thing is highlighted everywhere. */
 export interface Term {
@@ -17,6 +17,6 @@ export type Sentence = readonly (string | Term)[];
 export const wordsOf = (words: Sentence): string =>
   words.map((part) => (typeof part === "string" ? part : part.text)).join("");
 
-export const sentence: Check = listOf(
+export const sentence: CheckOf<Sentence> = listOf(
   (value) => text(value) || recordOf({ id: text, text })(value),
 );

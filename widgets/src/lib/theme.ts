@@ -14,17 +14,17 @@ export function pageTheme(page: Document): Shade | undefined {
   return colab === "dark" || colab === "light" ? colab : undefined;
 }
 
-/** Keeps `apply` informed until the signal ends. */
+/** Gives `root` the shade of a theme, of the page if none is chosen, until the signal ends. */
 export function followTheme(
+  root: HTMLElement,
   chosen: () => Theme,
-  apply: (shade: Shade) => void,
   signal: AbortSignal,
 ): () => void {
   const system = window.matchMedia?.("(prefers-color-scheme: dark)");
   const update = () => {
     const theme = chosen();
     const auto = () => pageTheme(document) ?? (system?.matches ? "dark" : "light");
-    apply(theme === "auto" ? auto() : theme);
+    root.setAttribute("data-theme", theme === "auto" ? auto() : theme);
   };
   const observer = new MutationObserver(update);
   const attributeFilter = [
@@ -39,5 +39,6 @@ export function followTheme(
   }
   system?.addEventListener?.("change", update, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
+  update();
   return update;
 }

@@ -1,10 +1,10 @@
 // The table of all known tensors at this step, with what changed.
 
+import type { Cell } from "../documents/table";
 import { html } from "../lib/dom";
 import { inOrder } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import { Table } from "../table/table";
-import type { Cell } from "../table/table_content";
 import type { StepCursor } from "./step_cursor";
 
 /** Characters above which a cell may wrap. */

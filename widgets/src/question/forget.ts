@@ -1,23 +1,17 @@
 // What gradviz.predict.reset() shows: a button that forgets what was answered in this browser. The
 // view alone forgets nothing, since a page may show it again at any time.
-import { focusable, html } from "../lib/dom";
+import { html } from "../lib/dom";
 import { followTheme } from "../lib/theme";
+import { action } from "./frame";
 import { Progress } from "./progress";
 
 export const ANSWERED = "answered questions";
 
 export function mountForget(root: HTMLElement, signal: AbortSignal): void {
-  const update = followTheme(
-    () => "auto",
-    (shade) => root.setAttribute("data-theme", shade),
-    signal,
-  );
-  update();
+  followTheme(root, () => "auto", signal);
   root.setAttribute("aria-label", ANSWERED);
   const status = html("p", { role: "status" }, "What was answered is kept in this browser.");
-  const props = { type: "button", class: "gradviz-button" };
-  const button = focusable(html("button", props, "Forget all answers"));
-  button.addEventListener("click", () => {
+  const button = action("Forget all answers", () => {
     const count = Progress.forgetAll();
     status.textContent = `${count} ${count === 1 ? "answer is" : "answers are"} forgotten.`;
   });

@@ -9,7 +9,7 @@ import type { Model } from "../model/store";
 import { makePlayer } from "./answer_player";
 import type { FormKind } from "./forms/form";
 import { formOf } from "./forms/table";
-import { frame, program } from "./frame";
+import { action, frame, program } from "./frame";
 import { Progress } from "./progress";
 import { mountTested } from "./tested";
 
@@ -33,8 +33,7 @@ export function mountQuestion(
     const chosen = model.get("theme");
     return chosen === "light" || chosen === "dark" ? chosen : ("auto" as Theme);
   };
-  const update = followTheme(theme, (shade) => root.setAttribute("data-theme", shade), signal);
-  update();
+  const update = followTheme(root, theme, signal);
   model.on("change:theme", update);
   signal.addEventListener("abort", () => model.off?.("change:theme", update), { once: true });
 
@@ -197,10 +196,4 @@ function explanation(
     made.push(html("div", {}, html("div", { class: "gradviz-heading" }, "Printed"), text));
   }
   return [html("div", { class: "gradviz-question-told" }, ...made)];
-}
-
-function action(label: string, run: () => void): HTMLButtonElement {
-  const button = focusable(html("button", { type: "button", class: "gradviz-button" }, label));
-  button.addEventListener("click", run);
-  return button;
 }

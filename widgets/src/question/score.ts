@@ -7,6 +7,7 @@ import { inlineCode } from "../lib/inline_code";
 import { followTheme, type Theme } from "../lib/theme";
 import type { Model } from "../model/store";
 import { formOf } from "./forms/table";
+import { action } from "./frame";
 import { Progress } from "./progress";
 import { type Answers, TestState } from "./test_state";
 
@@ -23,9 +24,7 @@ interface Judged extends ScoreItem, JudgedItem {
 export function mountScore(root: HTMLElement, model: Model, signal: AbortSignal): void {
   const wire = checkScore(model.get("wire"));
   root.setAttribute("aria-label", `score of ${wire.test}`);
-  const theme = () => model.get("theme") as Theme;
-  const update = followTheme(theme, (shade) => root.setAttribute("data-theme", shade), signal);
-  update();
+  followTheme(root, () => model.get("theme") as Theme, signal);
   const test = new TestState(wire.test);
   const places = wire.items.map((item) => new Progress(item));
   const status = html("p", { class: "gradviz-question-status", role: "status" });
@@ -143,12 +142,6 @@ function csvOf(test: string, judged: readonly Judged[]): string {
   ]);
   const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`;
   return `\ufeff${[head, ...rows].map((row) => `${row.map(quoted).join(",")}\r\n`).join("")}`;
-}
-
-function action(label: string, run: () => void): HTMLButtonElement {
-  const button = focusable(html("button", { type: "button", class: "gradviz-button" }, label));
-  button.addEventListener("click", run);
-  return button;
 }
 
 const wordsOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

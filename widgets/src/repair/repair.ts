@@ -1,31 +1,28 @@
 // A program to repair: what it did beside what it has to do, hints one at a time, and the player
 // when it is repaired. The program itself is edited in the cell.
 
-import { isRepairDocument, type Outcome, parseRepair, type Repair } from "../documents/repair";
+import { hintsOf, isRepairDocument, parseRepair, type Repair } from "../documents/repair";
+import { wordsOf } from "../documents/sentence";
 import { showAfterRun } from "../frame/arrival";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { inlineCode } from "../lib/inline_code";
-import { codeElements } from "../lib/python_code";
 import { followTheme, type Theme } from "../lib/theme";
 import { Kernel } from "../model/kernel";
 import { LocalModel } from "../model/local_model";
 import type { Model } from "../model/store";
+import { codeElement, partElements } from "../parts/parts";
 
 /** Mounts a widget of its own for a document into an element. */
 export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
 
 interface Parts {
   readonly verdict: HTMLElement;
-  readonly hints: HTMLElement;
   readonly button: HTMLButtonElement;
   readonly solution: HTMLElement;
   readonly player: HTMLElement;
   readonly said: HTMLElement;
 }
-
-/** Rows of what is judged that are shown at first. */
-const MOST_ROWS = 5;
 
 const NO_KERNEL =
   "This page has no kernel: open the notebook to change the program, to run it, and for hints.";
@@ -44,13 +41,13 @@ export function mountRepair(
   const body = html(
     "div",
     { class: "gradviz-repair-body" },
-    ...[parts.verdict, parts.hints, parts.solution],
+    ...[parts.verdict, parts.solution],
     html("div", { class: "gradviz-repair-ask" }, parts.button, parts.said),
   );
   root.append(body, parts.player);
   showAfterRun(body, signal);
   const theme = () => (model.get("theme") as Theme | undefined) ?? "auto";
-  followTheme(theme, (shade) => root.setAttribute("data-theme", shade), signal)();
+  followTheme(root, theme, signal);
 
   let inside: AbortController | undefined;
   let shown: unknown = null;
@@ -71,25 +68,26 @@ export function mountRepair(
   let isAsked = false;
   const show = (isFirst: boolean) => {
     const { repair, player } = parseRepair(model.get("wire"));
+    const hints = hintsOf(repair);
     root.setAttribute("aria-label", "program to repair");
     const hadFocus = parts.button === document.activeElement;
     parts.verdict.replaceChildren(...verdictElements(repair, prefix));
-    parts.hints.replaceChildren(...hintElements(repair));
     parts.button.hidden = !repair.button || !kernel.isThere;
     parts.button.textContent = repair.button;
     parts.solution.replaceChildren(...solutionElements(repair));
     showPlayer(player);
-    if (!kernel.isThere && !repair.is_solved) {
+    if (!kernel.isThere && repair.tone === "open") {
       parts.said.dataset.problem = "true";
       say(parts, NO_KERNEL);
     }
     if (isFirst) {
       // A live region speaks only when it changes after it is there.
       setTimeout(() => {
-        if (!parts.said.textContent) say(parts, spokenVerdict(repair));
+        if (!parts.said.textContent) say(parts, repair.said);
       }, 300);
-    } else if (repair.hints.length > known) {
-      say(parts, `Hint ${repair.hints.length}: ${plain(repair.hints.at(-1) ?? "")}`);
+    } else if (hints.length > known) {
+      const last = wordsOf(hints.at(-1) ?? []).replaceAll("`", "");
+      say(parts, `Hint ${hints.length}: ${last}`);
     }
     if (hadFocus && parts.button.hidden) parts.solution.focus({ preventScroll: true });
     if (isAsked) {
@@ -98,7 +96,7 @@ export function mountRepair(
       next.scrollIntoView?.({ block: "nearest" });
       isAsked = false;
     }
-    known = repair.hints.length;
+    known = hints.length;
   };
   parts.button.addEventListener("click", async () => {
     if (parts.button.getAttribute("aria-disabled") === "true") return;
@@ -126,7 +124,6 @@ export function mountRepair(
 function makeParts(): Parts {
   return {
     verdict: html("div", { class: "gradviz-repair-verdict" }),
-    hints: html("ol", { class: "gradviz-repair-hints", "aria-label": "Hints" }),
     button: focusable(html("button", { type: "button", class: "gradviz-button is-primary" })),
     solution: focusable(html("div", { class: "gradviz-repair-solution" }), -1),
     player: html("div", { class: "gradviz-repair-player" }),
@@ -138,76 +135,15 @@ function say({ said }: Parts, sentence: string): void {
   said.textContent = sentence;
 }
 
-function spokenVerdict({ headline, outcomes, known, problems }: Repair): string {
-  const wrong = outcomes.filter(({ is_right }) => !is_right);
-  const found = wrong.map(({ what, expected, found: had }) =>
-    plain(`${what}: expected ${expected}, found ${had}.`),
-  );
-  return [`${headline}.`, ...found, ...problems.map(plain), plain(known)].filter(Boolean).join(" ");
-}
-
-function verdictElements(repair: Repair, prefix: string): HTMLElement[] {
-  const sign = repair.is_solved ? icon("check") : icon("refused");
-  const head = html(
-    "p",
-    { class: `gradviz-repair-head ${repair.is_solved ? "is-solved" : "is-open"}`, id: prefix },
-    sign,
-    html("strong", {}, repair.headline),
-  );
-  const found: HTMLElement[] = [head, html("p", {}, ...inlineCode(repair.goal))];
-  if (repair.run) found.push(html("p", { class: "is-quiet" }, repair.run));
-  found.push(...outcomeTables(repair.outcomes));
-  found.push(...repair.problems.map((one) => html("p", {}, ...inlineCode(one))));
-  if (repair.message) found.push(torchsWords(repair.message));
-  if (repair.known) {
-    found.push(html("p", { class: "gradviz-repair-known" }, ...inlineCode(repair.known)));
-  }
-  if (repair.why) found.push(html("p", { class: "gradviz-repair-why" }, ...inlineCode(repair.why)));
-  return found;
-}
-
-/** What is judged, a row each; of many those that are wrong first, and the others a click away. */
-function outcomeTables(outcomes: readonly Outcome[]): HTMLElement[] {
-  if (!outcomes.length) return [];
-  if (outcomes.length <= MOST_ROWS + 1) return [outcomeTable(outcomes)];
-  const rows = [...outcomes].sort((one, other) => Number(one.is_right) - Number(other.is_right));
-  const rest = rows.slice(MOST_ROWS);
-  const right = rest.filter((one) => one.is_right).length;
-  const counts = [
-    { number: rest.length - right, word: "wrong" },
-    { number: right, word: "right" },
-  ].flatMap(({ number, word }) => (number ? [`${number} ${word}`] : []));
-  const summary = focusable(html("summary", {}, `${rest.length} more: ${counts.join(", ")}`));
-  const others = html("details", { class: "gradviz-repair-others" }, summary, outcomeTable(rest));
-  return [outcomeTable(rows.slice(0, MOST_ROWS)), others];
-}
-
-function outcomeTable(outcomes: readonly Outcome[]): HTMLElement {
-  const heads = ["expected", "found"].map((name) => html("th", { scope: "col" }, name));
-  heads.unshift(
-    html("th", { scope: "col" }, html("span", { class: "gradviz-hidden" }, "what is judged")),
-  );
-  const rows = outcomes.map(({ what, expected, found, is_right }) =>
-    html(
-      "tr",
-      { class: is_right ? "is-right" : "is-wrong" },
-      html(
-        "th",
-        { scope: "row" },
-        html("span", { "aria-hidden": "true" }, is_right ? "✓ " : "✗ "),
-        html("span", { class: "gradviz-hidden" }, is_right ? "right: " : "wrong: "),
-        html("code", {}, what),
-      ),
-      html("td", { "data-label": "expected" }, html("code", {}, expected)),
-      html("td", { "data-label": "found" }, html("code", {}, found)),
-    ),
-  );
-  return html(
-    "table",
-    { class: "gradviz-repair-outcomes", "aria-label": "expected and found" },
-    html("thead", {}, html("tr", {}, ...heads)),
-    html("tbody", {}, ...rows),
-  );
+function verdictElements({ title, tone, parts, message }: Repair, prefix: string): HTMLElement[] {
+  const sign = icon(tone === "solved" ? "check" : "refused");
+  const props = { class: `gradviz-repair-head is-${tone}`, id: prefix };
+  const head = html("p", props, sign, html("strong", {}, title));
+  const found = partElements(parts);
+  // Below what went wrong, above what is said of it.
+  const at = found.findIndex((element) => element.matches(".is-known, .is-why, ol"));
+  if (message) found.splice(at < 0 ? found.length : at, 0, torchsWords(message));
+  return [head, ...found];
 }
 
 function torchsWords(message: string): HTMLElement {
@@ -215,19 +151,9 @@ function torchsWords(message: string): HTMLElement {
   return html("details", {}, summary, html("pre", {}, message));
 }
 
-function hintElements({ hints }: Repair): HTMLElement[] {
-  return hints.map((hint) => html("li", {}, ...inlineCode(hint)));
-}
-
 function solutionElements({ fix, solution }: Repair): HTMLElement[] {
   const typed = fix ? [html("p", {}, html("strong", {}, "Type: "), ...inlineCode(fix))] : [];
   if (!solution) return typed;
-  const code = html("code", {});
-  for (const line of solution.split("\n")) code.append(...codeElements(line), "\n");
-  const block = focusable(html("pre", { role: "group", "aria-label": "One way" }, code), 0);
-  return [...typed, html("p", {}, html("strong", {}, "One way to repair it")), block];
-}
-
-function plain(sentence: string): string {
-  return sentence.replaceAll("`", "");
+  const heading = html("p", {}, html("strong", {}, "One way to repair it"));
+  return [...typed, heading, codeElement(solution.split("\n"), "One way")];
 }

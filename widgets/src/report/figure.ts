@@ -1,11 +1,11 @@
 // A figure of a report: safe to show like the picture is, its parts linked to rows and picture.
 
-import type { Figure } from "../documents/report";
+import type { Image } from "../documents/parts";
 import { nearestTitle, parsePicture } from "../graph/picture";
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 
-export function makeFigure(context: PanelContext, figure: Figure, number: number): HTMLElement {
+export function makeFigure(context: PanelContext, figure: Image, number: number): HTMLElement {
   const { store, prefix, tooltip } = context;
   const name = `gradviz-figure-${number}`;
   const picture = parsePicture(figure.svg, `${prefix}-f${number}`, `.gradviz-root .${name}`);

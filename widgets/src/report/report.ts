@@ -1,8 +1,10 @@
 // What audit, memory and compare found: sentences, figures and tables, above the picture.
 
+import type { Rows } from "../documents/parts";
 import { isReport, type ReportDocument } from "../documents/report";
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
+import { partElements } from "../parts/parts";
 import { isBlock } from "../table/blocks";
 import { Table } from "../table/table";
 import { makeFigure } from "./figure";
@@ -25,28 +27,23 @@ export function makeReport(context: PanelContext): HTMLElement {
   return element;
 }
 
-function partsOf(context: PanelContext, wire: ReportDocument): HTMLElement[] {
+function partsOf(context: PanelContext, { parts }: ReportDocument): HTMLElement[] {
   const { prefix } = context;
-  const title = html("p", { class: "gradviz-title" }, wire.title);
-  const sentences = html("ul", {}, ...wire.sentences.map((words) => html("li", {}, words)));
-  const head = html("div", { class: "gradviz-findings" }, title);
-  if (wire.sentences.length) head.append(sentences);
-  const figures = wire.figures.map((figure, i) => ({
-    label: figure.caption,
-    content: makeFigure(context, figure, i),
-  }));
-  const tables = wire.tables.map((table) => ({
-    label: `${table.caption} ${table.rows.length ? `(${rowsOf(table)})` : ""}`.trim(),
-    content: tableOf(context, table),
-  }));
+  const head = html("div", { class: "gradviz-findings" }, ...partElements(parts, context));
+  const figures = parts
+    .filter((part) => part.is === "Image")
+    .map((part, i) => ({ label: part.caption, content: makeFigure(context, part, i) }));
+  const tables = parts
+    .filter((part) => part.is === "Rows")
+    .map((part) => {
+      const many = part.rows.filter((row) => !isBlock(row)).length;
+      const label = `${part.caption} ${many ? `(${many})` : ""}`.trim();
+      return { label, content: tableOf(context, part) };
+    });
   const beside = html("div", { class: "gradviz-evidence" });
   if (figures.length) beside.append(makeSections(figures, "Figures", `${prefix}-figures`));
   if (tables.length) beside.append(makeSections(tables, "Tables", `${prefix}-tables`));
   return [head, beside];
-}
-
-function rowsOf(table: ReportDocument["tables"][number]): number {
-  return table.rows.filter((row) => !isBlock(row)).length;
 }
 
 /** What opens or closes all blocks of a table, and how many rows are shown. */
@@ -66,7 +63,7 @@ function openersOf(table: Table): HTMLElement {
   return html("div", { class: "gradviz-openers" }, open, close, count);
 }
 
-function tableOf(context: PanelContext, table: ReportDocument["tables"][number]): HTMLElement {
+function tableOf(context: PanelContext, table: Rows): HTMLElement {
   if (!table.rows.length) return html("p", { class: "is-quiet" }, "No rows.");
   const made = new Table(context, "gradviz-report-table", LONG);
   made.show(table);

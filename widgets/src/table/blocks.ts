@@ -1,6 +1,7 @@
 // Rows in blocks: which rows are in which, which are shown, and in which order. Pure.
+
+import type { Row } from "../documents/table";
 import { type Sorting, sortRows } from "./sorting";
-import type { Row } from "./table_content";
 
 export interface ShownRow {
   readonly row: Row;

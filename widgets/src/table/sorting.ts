@@ -1,7 +1,6 @@
 // Sorting the rows of a table: stable, numbers by size, names as people count, what is not known
 // last. Pure.
-import type { ColumnKind } from "../documents/report";
-import type { Row } from "./table_content";
+import type { ColumnKind, Row } from "../documents/table";
 
 export type Order = "none" | "ascending" | "descending";
 

@@ -1,7 +1,8 @@
 // A table: rows select and highlight their node or tensor, columns with a kind sort. One
 // tab stop for the rows, one for the column heads that sort; the ARIA table pattern with buttons,
 // of rows in blocks the treegrid pattern.
-import type { ColumnKind } from "../documents/report";
+
+import type { Column, ColumnKind, Row, TableContent } from "../documents/table";
 import { claim, focusable, html, scrollWithin, setProps } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { roveTabindex } from "../lib/roving";
@@ -9,7 +10,6 @@ import { relatedTo } from "../model/related";
 import type { PanelContext } from "../panel_context";
 import { Blocks, isBlock } from "./blocks";
 import { isNumeric, nextOrder, type Sorting, sortWords, UNSORTED } from "./sorting";
-import type { Column, Row, TableContent } from "./table_content";
 import { TableRow } from "./table_row";
 
 const ARROWS = { none: "sort", ascending: "up", descending: "down" } as const;

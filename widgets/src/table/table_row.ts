@@ -1,10 +1,11 @@
 // A row of a table: its node or tensor, its cells, and the button that takes the focus.
+
+import type { Cell, Column, Row } from "../documents/table";
 import { focusable, html, setProps } from "../lib/dom";
 import { icon } from "../lib/icons";
 import type { PanelContext } from "../panel_context";
 import { isBlock } from "./blocks";
 import { isNumeric } from "./sorting";
-import type { Cell, Column, Row } from "./table_content";
 
 /** Characters above which a cell is a text of its own. */
 const TEXT = 120;

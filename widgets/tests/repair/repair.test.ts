@@ -14,6 +14,9 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
+/** The parts of the exercise with another one in place of those of a kind. */
+const withPart = (part: { readonly is: string }) =>
+  golden.repair.parts.map((one) => (one.is === part.is ? part : one));
 const changed = (repair: object, player: unknown = null) => ({
   ...golden,
   repair: { ...golden.repair, ...repair },
@@ -40,8 +43,8 @@ describe("a program to repair", () => {
       ["✗ wrong: x.grad", "[2.0, 4.0]", "None"],
       ["✓ right: <b>loss</b>", "5.0", "5.0"],
     ]);
-    expect(one(".gradviz-repair-known").textContent).toBe(".data hides <the> write.");
-    expect(all(".gradviz-repair-hints li").map((hint) => hint.textContent)).toEqual([
+    expect(one(".is-known").textContent).toBe(".data hides <the> write.");
+    expect(all(".gradviz-numbered li").map((hint) => hint.textContent)).toEqual([
       "Which node?",
       "It has saved <e>.",
     ]);
@@ -56,7 +59,14 @@ describe("a program to repair", () => {
       found: number % 4 ? "2.0" : "1.0",
       is_right: number % 4 === 0,
     });
-    const { one, all } = mount(changed({ outcomes: [0, 1, 2, 3, 4, 5, 6, 7, 8].map(outcome) }));
+    const { one, all } = mount(
+      changed({
+        parts: withPart({
+          is: "Outcomes",
+          outcomes: [0, 1, 2, 3, 4, 5, 6, 7, 8].map(outcome),
+        } as never),
+      }),
+    );
     const names = all("tbody th code").map((name) => name.textContent);
     expect(names).toEqual(["w1", "w2", "w3", "w5", "w6", "w7", "w0", "w4", "w8"]);
     const others = one("details") as HTMLDetailsElement;
@@ -78,11 +88,12 @@ describe("a program to repair", () => {
     button.click();
     button.click();
     expect(sent.map(({ ask }) => ask)).toEqual(["hint"]);
-    const hints = [...golden.repair.hints, "Use `add`."];
-    model.set("wire", changed({ hints, button: "Explanation" }));
+    const items = ["Which `node`?", "It has saved <e>.", "Use `add`."].map((hint) => [hint]);
+    const parts = withPart({ is: "ItemList", name: "hint", items } as never);
+    model.set("wire", changed({ parts, button: "Explanation" }));
     listener?.({ answer: sent[0]?.number, error: "" }, [new DataView(new ArrayBuffer(1))]);
     await vi.waitFor(() => expect(button.hasAttribute("aria-disabled")).toBe(false));
-    expect(all(".gradviz-repair-hints li")).toHaveLength(3);
+    expect(all(".gradviz-numbered li")).toHaveLength(3);
     expect(button.textContent).toBe("Explanation");
     expect(one(".gradviz-repair-said").textContent).toBe("Hint 3: Use add.");
   });
@@ -121,9 +132,12 @@ describe("a program to repair", () => {
   });
 
   it("refuses a damaged document with words", () => {
-    expect(() => parseRepair({ ...golden, repair: { ...golden.repair, hints: [1] } })).toThrow(
-      "run the cell again",
-    );
+    expect(() =>
+      parseRepair({
+        ...golden,
+        repair: { ...golden.repair, parts: [{ is: "ItemList", items: [1] }] },
+      }),
+    ).toThrow("run the cell again");
     expect(() => parseRepair({ ...golden, player: undefined })).toThrow("run the cell again");
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import golden from "../../../tests/golden/report/made_up.json";
 import { parseDocument } from "../../src/documents/parse";
+import type { Part } from "../../src/documents/parts";
 import type { ReportDocument } from "../../src/documents/report";
 import widget from "../../src/index";
 import { FakeModel, wire as loss } from "../support/model";
@@ -38,13 +39,22 @@ const mount = (wire: unknown = report) => {
 const press = (target: Element, key: string) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 const with_ = (changes: Partial<ReportDocument>): ReportDocument => ({ ...report, ...changes });
-const [table] = report.tables;
+const only = <K extends Part["is"]>(kind: K) =>
+  report.parts.filter((part): part is Extract<Part, { is: K }> => part.is === kind);
+const [table] = only("Rows");
+/** The report with other parts in place of those of a kind. */
+const withParts = (kind: Part["is"], ...parts: unknown[]) =>
+  with_({
+    parts: [...report.parts.filter((part) => part.is !== kind), ...(parts as Part[])],
+  });
 
 describe("a report", () => {
   it("shows what Python stored", () => {
     const { one, all, names } = mount();
     expect(one(".gradviz-root").dataset.ready).toBe("true");
-    expect(all(".gradviz-findings li").map((li) => li.textContent)).toEqual(report.sentences);
+    expect(all(".gradviz-findings li").map((li) => li.textContent)).toEqual(
+      only("ItemList")[0]?.items.flat(),
+    );
     expect(names()).toEqual(["a", "b", "c", "frozen"]);
     expect(one(".gradviz-mark").textContent).toBe("∅ unreached");
     expect(all(".gradviz-viewport .gv-node")).toHaveLength(5);
@@ -117,7 +127,7 @@ describe("a report", () => {
   it("shows several tables one at a time", () => {
     const other = { ...table, caption: "Cuts", rows: table?.rows.slice(0, 1) };
     const empty = { ...table, caption: "Nothing", rows: [] };
-    const { all, one } = mount(with_({ tables: [table, other, empty] as never }));
+    const { all, one } = mount(withParts("Rows", table, other, empty));
     const tabs = all(".gradviz-report [role=tab]");
     expect(tabs.map((tab) => tab.textContent)).toEqual(["Parameters (4)", "Cuts (1)", "Nothing"]);
     const shown = () => all(".gradviz-report [role=tabpanel]").map((panel) => !panel.hidden);
@@ -146,17 +156,18 @@ describe("a report", () => {
     const svg =
       '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script>' +
       '<image href="http://localhost/x"/><rect onclick="alert(1)" width="1" height="1"/></svg>';
-    const { one, el } = mount(with_({ figures: [{ caption: "<b>x</b>", svg }] }));
+    const { one, el } = mount(withParts("Image", { is: "Image", caption: "<b>x</b>", svg }));
     expect(el.querySelector("script, image, b")).toBeNull();
     const { attributes } = one(".gradviz-figure rect");
     expect([...attributes].map(({ name }) => name)).not.toContain("onclick");
   });
 
   it.each([
-    [{ tables: [{ ...table, rows: [{ id: "n0", cells: [] }] }] }, '"tables"'],
-    [{ sentences: [1] }, '"sentences"'],
+    [{ parts: [{ ...table, rows: [{ id: "n0", cells: [] }] }] }, '"parts"'],
+    [{ parts: [{ is: "ItemList", items: [1] }] }, '"parts"'],
     [{ picture: {} }, '"picture"'],
-    [{ figures: [{ caption: "x" }] }, '"figures"'],
+    [{ parts: [{ is: "Image", caption: "x" }] }, '"parts"'],
+    [{ parts: [{ is: "Another" }] }, '"parts"'],
   ])("is refused when it is damaged", (changes, message) => {
     expect(() => parseDocument(with_(changes as never))).toThrow(message);
   });
@@ -173,7 +184,7 @@ describe("a table with blocks", () => {
     { id: "n1", mark: "", cells: cells("h.weight"), level: 3 },
     { id: "n3", mark: "", cells: cells("a"), level: 2 },
   ];
-  const folded = () => with_({ tables: [{ ...table, rows } as ReportDocument["tables"][number]] });
+  const folded = () => withParts("Rows", { ...table, rows });
 
   it("opens and closes as a whole, and says how many rows are shown", () => {
     const { one, all, names } = mount(folded());
@@ -197,6 +208,6 @@ describe("a table with blocks", () => {
   it("is refused where a level is no number", () => {
     const [first] = rows;
     const wrong = { ...table, rows: [{ ...first, level: "1" }] };
-    expect(() => parseDocument(with_({ tables: [wrong as never] }))).toThrow();
+    expect(() => parseDocument(withParts("Rows", wrong))).toThrow();
   });
 });

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Column, Row } from "../../src/documents/table";
 import { Tooltip } from "../../src/lib/tooltip";
 import { Store } from "../../src/model/store";
 import { Table } from "../../src/table/table";
-import type { Column, Row } from "../../src/table/table_content";
 import { FakeModel } from "../support/model";
 
 const COLUMNS: readonly Column[] = [

@@ -1,9 +1,9 @@
 // @vitest-environment node
 import { describe, expect, it } from "vitest";
-import type { ReportRow } from "../../src/documents/report";
+import type { Row } from "../../src/documents/table";
 import { nextOrder, sortRows } from "../../src/table/sorting";
 
-const rowsOf = (keys: readonly (string | number | null)[]): ReportRow[] =>
+const rowsOf = (keys: readonly (string | number | null)[]): Row[] =>
   keys.map((sort, i) => ({ id: `n${i}`, mark: "", cells: [{ text: String(sort), sort }] }));
 const sorted = (keys: readonly (string | number | null)[], order: "ascending" | "descending") =>
   sortRows(rowsOf(keys), { column: 0, order }).map(({ cells }) => cells[0]?.sort);

@@ -8,7 +8,7 @@ from typing import Final
 
 from gradviz.model.explanation import Explanation
 from gradviz.view.element import Element
-from gradviz.view.explanations.fields import changes_of, title
+from gradviz.view.explanations.fields import advices, title_of
 from gradviz.view.explanations.links import Links
 from gradviz.view.export.animated.parts import Part, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped, wrapped_code
@@ -49,16 +49,16 @@ def card_parts(card: CardLines, corner: Point, width: float, frame: int) -> Iter
 
 
 def _lines(explanation: Explanation, room: float) -> Iterator[tuple[str, str]]:
-    name = wrapped(title(explanation), room)
+    name = wrapped(title_of(explanation)[0], room)
     yield from ((words, "gv-code gv-fix gv-why-title") for words in name)
     yield from ((words, "gv-code") for words in wrapped(explanation.what, room))
     if not explanation.fixes:
         return
-    fix, links = explanation.fixes[0], Links(explanation)
-    count = len(explanation.fixes)
+    fix, *others = advices(explanation, Links(explanation))
+    count = len(others) + 1
     which = "Fix" if count == 1 else f"Fix 1 of {count}"
     yield from ((words, "gv-code gv-muted") for words in wrapped(f"{which}: {fix.does}", room))
-    for change in changes_of(fix, links):
+    for change in fix.changes:
         where = f"{change.where}:" if change.lines else str(change.where)
         if change.where:
             yield from ((words, "gv-code gv-muted") for words in wrapped(where, room))

@@ -1,5 +1,7 @@
-// What a table shows. The tables of a report have this form already.
-import type { ColumnKind } from "../documents/report";
+// What a table shows, as gradviz/view/parts/data.py writes those of reports.
+import { type Check, flag, listOf, recordOf, text, whole } from "./validators";
+
+export type ColumnKind = "text" | "number" | "bytes" | "flag";
 
 export interface Column {
   readonly name: string;
@@ -36,3 +38,16 @@ export interface TableContent {
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
 }
+
+const key: Check = (value) => value === null || text(value) || typeof value === "number";
+
+export const tableFields: Readonly<Record<keyof TableContent, Check>> = {
+  caption: text,
+  columns: listOf(recordOf({ name: text, kind: text, help: text })),
+  rows: listOf(
+    recordOf(
+      { id: text, mark: text, cells: listOf(recordOf({ text, sort: key })) },
+      { level: whole, inside: whole, open: flag },
+    ),
+  ),
+};

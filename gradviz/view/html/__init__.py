@@ -1,1 +1,0 @@
-"""HTML without script, for notebooks that are not trusted and for pages."""
