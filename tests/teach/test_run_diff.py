@@ -10,9 +10,10 @@ import gradviz
 from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.element import write_lines
-from gradviz.view.graph.drawing import draw, picture
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.highlights import highlighted_picture
+from tests.view.graphs import picture
 
 
 def graph_of(

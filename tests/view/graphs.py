@@ -8,6 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from gradviz.model import Graph, Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.view.element import Element
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.drawing import GraphDrawing
+from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import Scene
 
 HOSTILE = (
     '"><script>alert(1)</script>',
@@ -26,6 +31,17 @@ HOSTILE = (
     "onload=alert(1)",
 )
 """Names that want to be markup, to overflow, to hide or to reorder."""
+
+
+def picture(graph: Graph, options: DrawOptions = DEFAULT, *, variables: bool = True) -> Element:
+    """A graph drawn as it is."""
+    return GraphDrawing(graph, options).element(variables=variables)
+
+
+def scene_of(graph: Graph, density: Density | None = None) -> Scene:
+    """What is in the picture of a graph that is drawn as it is."""
+    drawing = GraphDrawing(graph)
+    return drawing.scenes.scene("", density or drawing.opening)
 
 
 def tensor(number: int, name: str | None = None, **facts: Any) -> TensorInfo:

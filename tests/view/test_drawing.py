@@ -10,11 +10,10 @@ from gradviz.model import Graph, Node
 from gradviz.model.highlights import Highlight
 from gradviz.view.graph import drawing
 from gradviz.view.graph.card_parts import PARTS
-from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
-from tests.view.graphs import chain, every_mark, product_and_sum, tensor
+from tests.view.graphs import chain, every_mark, picture, product_and_sum, tensor
 
 FULL = DrawOptions(density="full")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,11 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model.highlights import Highlight, HighlightKind
-from gradviz.view.animation.animation import Animation
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.element import Element, svg, write, write_lines
 from gradviz.view.graph import highlights
-from gradviz.view.graph.drawing import draw, picture
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.element_places import places_of
 from gradviz.view.graph.highlight_style import OVERLAYS, rules
 from gradviz.view.graph.highlights import (
@@ -23,8 +22,8 @@ from gradviz.view.graph.highlights import (
 )
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import MARKS
-from tests.view.graphs import HOSTILE, every_mark, product_and_sum
-from tests.view.recordings import product
+from tests.view.graphs import HOSTILE, every_mark, picture, product_and_sum
+from tests.view.recordings import animation_of, product
 
 KINDS: tuple[HighlightKind, ...] = get_args(HighlightKind)
 PICTURE = picture(product_and_sum())
@@ -163,7 +162,7 @@ def test_colours_are_variables_where_the_picture_has_them_and_plain_where_not() 
 
 
 def test_steps_of_a_player_are_marked_element_by_element() -> None:
-    animation = Animation(product())
+    animation = animation_of(product())
     element = animation.elements["gv-n0"][0]
     assert element is not None
     marks = [Highlight("n0", "culprit", "add_ wrote it"), Highlight("n5", "new")]

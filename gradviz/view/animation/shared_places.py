@@ -7,12 +7,9 @@ every step; at one place, each pass is drawn where the last one was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from gradviz.model.records import Node
-
-Life: TypeAlias = tuple[int, int]
-"""The first and last step at which something exists."""
+from gradviz.view.graph.variants import Life
 
 
 def share_nodes(

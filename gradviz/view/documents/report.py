@@ -19,10 +19,10 @@ from gradviz.view.documents.folds import WIDGET, Room
 from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
 from gradviz.view.documents.report_json import report_json
 from gradviz.view.figures.figure import Figures
-from gradviz.view.graph.drawing import LIMIT
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scenes import LIMIT
 from gradviz.view.outlines.report import cell_text, left_out, report_text
 from gradviz.view.text import clean
 
@@ -39,7 +39,7 @@ def report_document(
     figures: Figures = (),
     *,
     room: int = LARGE,
-    folded: FoldedDrawing | None = None,
+    folded: GraphDrawing | None = None,
     insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of findings, without a kernel.
@@ -55,7 +55,7 @@ def report_document(
     title = clean(findings.title)
     sentences = [clean(sentence) for sentence in findings.sentences]
     drawn = _picture(findings, options, folded, insides)
-    shown = _Items(findings.graph, folded.folding.tree if folded else None)
+    shown = _Items(findings.graph, folded.tree if folded else None)
     marks = _marks(findings.marks, shown)
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -82,7 +82,7 @@ def report_document(
 
 
 def _picture(
-    findings: Report, options: DrawOptions, folded: FoldedDrawing | None, insides: Room
+    findings: Report, options: DrawOptions, folded: GraphDrawing | None, insides: Room
 ) -> dict[str, Any] | None:
     graph, marks = findings.graph, findings.marks
     if graph is None:

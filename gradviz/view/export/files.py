@@ -18,8 +18,7 @@ from gradviz.view.export.dot import to_dot
 from gradviz.view.export.mermaid import to_mermaid
 from gradviz.view.export.page import to_page
 from gradviz.view.export.writing import ending_of, write_as
-from gradviz.view.graph.drawing import draw
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.layout_program import run_dot
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
@@ -144,9 +143,7 @@ def _scale(area: float) -> float:
 def _drawn(
     graph: Graph, options: DrawOptions, folding: Folding | None, *, variables: bool = True
 ) -> str:
-    if folding is None:
-        return draw(graph, options, variables=variables)
-    return FoldedDrawing(folding, options).text(variables=variables)
+    return GraphDrawing(graph, options, folding).text(variables=variables)
 
 
 def to_pdf(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> bytes:

@@ -80,9 +80,9 @@ def card(
     drawn = {} if drawn is None else drawn
     item = frame.card
     attributes: dict[str, Value] = {"class": item.css}
-    if item.id != MORE:
-        attributes |= {"id": f"gv-{item.id}", "data-id": item.refers or item.id}
     attributes |= {
+        "id": f"gv-{item.id}",
+        "data-id": None if item.id == MORE else item.refers or item.id,
         "data-tensor": item.tensor or None,
         "role": "img",
         "aria-label": item.aria,
@@ -167,7 +167,7 @@ def link(
         return Element(
             "g",
             {
-                "class": "gv-uses",
+                "class": f"gv-uses {css}".rstrip(),
                 "id": own_id or None,
                 "data-source": source,
                 "data-tensor": target,

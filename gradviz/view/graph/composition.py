@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gradviz.view.graph.fold_header import HEADER
-from gradviz.view.graph.inside_layout import DrawnInside, End, PlacedCard, PlacedLink
 from gradviz.view.graph.layout import Direction, Point
+from gradviz.view.graph.placing import DrawnInside, End, PlacedCard, PlacedLink
 from gradviz.view.graph.routes import Place, Span, curve, room
 from gradviz.view.graph.stretch import Stretch
 
@@ -74,6 +74,8 @@ def compose(
     """
     inside = inside_of(fold_id)
     assert inside is not None
+    if inside.is_picture:
+        return Composed(inside.width, inside.height, inside.cards, (), inside.links, (), ())
     children: dict[str, Composed] = {}
     for card in inside.cards:
         if card.id in opened and inside_of(card.id) is not None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from gradviz.model.fold import FoldTree
 from gradviz.model.folding import Folding
 from gradviz.model.highlights import Highlight
-from gradviz.view.graph.highlights import highlighted, highlighted_item
-from gradviz.view.graph.inside_layout import DrawnInside
+from gradviz.view.graph.highlights import highlighted_item
 from gradviz.view.graph_index import GraphIndex
 
 OPENED: Final = 24
@@ -33,7 +32,7 @@ class FoldMarks:
         tree: FoldTree,
         graph_index: GraphIndex,
         marks: Iterable[Highlight],
-        outside: dict[str, str],
+        outside: Mapping[str, str],
         box: str = "",
     ) -> None:
         self._tree, self._index, self._outside = tree, graph_index, outside
@@ -81,19 +80,13 @@ class FoldMarks:
             closed = Highlight(inner, mark.kind)
             found[closed] = found.get(closed, 0) + 1
 
-    def on(self, fold_id: str, inside: DrawnInside) -> DrawnInside:
-        """An inside with its marks."""
+    def within(self, fold_id: str) -> list[Highlight]:
+        """The marks on cards in a fold, and on closed boxes in it."""
         boxes = self._in_boxes.get(fold_id, {}).items()
-        marks = [
+        return [
             *self._on_cards.get(fold_id, ()),
             *(replace(mark, words=f"{count:,} inside") for mark, count in boxes),
         ]
-        if not marks:
-            return inside
-        cards = [
-            replace(card, element=highlighted([card.element], marks)[0]) for card in inside.cards
-        ]
-        return replace(inside, cards=tuple(cards))
 
     def item(self, item: dict[str, Any]) -> dict[str, Any]:
         """What can be selected, with its marks."""

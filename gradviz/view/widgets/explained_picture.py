@@ -14,13 +14,9 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import explanation_without_values, graph_without_values
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress, graph_document
-from gradviz.view.element import write_lines
 from gradviz.view.export.files import refuse_animation, svg_to_png
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import ending_of, write_as
-from gradviz.view.graph.drawing import picture
-from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.explanation import explanation_text
@@ -106,12 +102,7 @@ class ExplainedPicture(Picture):
         return explanation_card(self._explanation)
 
     def _png(self) -> bytes:
-        if self._folding is not None:
-            folded = FoldedDrawing(self._folding, self._as_shown(self._options), self._marks)
-            return svg_to_png(folded.text(variables=False))
-        drawn = picture(self.graph, self._as_shown(self._options), variables=False)
-        marked = highlighted_picture(drawn, self._explanation.marks, variables=False)
-        return svg_to_png(write_lines(marked))
+        return svg_to_png(self._as_drawn.text(variables=False))
 
     @property
     def _whole(self) -> dict[str, Any]:

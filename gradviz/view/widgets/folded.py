@@ -8,7 +8,7 @@ from typing import Any
 from gradviz.model.collector import no_collection
 from gradviz.model.errors import UnknownNodeError
 from gradviz.view.documents.fold_answers import FoldAnswers
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.widgets.base import GraphWidget
 
 
@@ -16,7 +16,7 @@ class FoldedWidget(GraphWidget):
     """Answers what the browser asks of a folded graph; of one that is not folded nothing."""
 
     @property
-    def _drawing(self) -> FoldedDrawing | None:
+    def _drawing(self) -> GraphDrawing | None:
         """The graph as it was folded for the browser; ``None`` if it is not folded."""
         return None
 
@@ -26,7 +26,7 @@ class FoldedWidget(GraphWidget):
         drawing = self._drawing
         if drawing is not None:
             with suppress(UnknownNodeError):
-                drawing.folding.tree.around(key)
+                drawing.tree.around(key)
                 return True
         return super()._has(key)
 

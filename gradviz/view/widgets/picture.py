@@ -18,7 +18,7 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.without_values import graph_without_values
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.export.page import to_page
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -62,7 +62,7 @@ class Picture(FoldedWidget):
         self._graph = graph
         self._options = options
         self._fold = fold
-        self._folded: FoldedDrawing | None = None
+        self._folded: GraphDrawing | None = None
         self._take_folds()
         super().__init__(
             wire=self._document(),
@@ -82,7 +82,7 @@ class Picture(FoldedWidget):
         return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
 
     @property
-    def _drawing(self) -> FoldedDrawing | None:
+    def _drawing(self) -> GraphDrawing | None:
         return self.__dict__.get("_folded")
 
     @traitlets.observe("focus")
@@ -104,8 +104,9 @@ class Picture(FoldedWidget):
         with no_collection():
             folding = self._folding
             marks, options = self._marks, self._options
-            self._folded = FoldedDrawing(folding, options, marks) if folding else None
-            return graph_document(self._graph, options, marks=marks, folded=self._folded)
+            drawing = GraphDrawing(self._graph, options, folding, marks) if folding else None
+            self._folded = drawing
+            return graph_document(self._graph, options, marks=marks, folded=drawing)
 
     def _take_folds(self) -> None:
         """Fold the graph."""
@@ -118,7 +119,13 @@ class Picture(FoldedWidget):
         known = super()._still
         if known or self._folding is None:
             return known
-        return FoldedDrawing(self._folding, self._as_shown(self._options), self._marks).text()
+        return self._as_drawn.text()
+
+    @property
+    def _as_drawn(self) -> GraphDrawing:
+        """The graph as it is shown now, drawn anew."""
+        options = self._as_shown(self._options)
+        return GraphDrawing(self._graph, options, self._folding, self._marks)
 
     @property
     def _marks(self) -> tuple[Highlight, ...]:

@@ -23,7 +23,7 @@ from gradviz.view.export.page import page_of
 from gradviz.view.export.report_png import report_png
 from gradviz.view.export.writing import write_as
 from gradviz.view.figures.figure import Figures
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.report import report_html
 from gradviz.view.outlines.report import report_text
@@ -71,7 +71,7 @@ class ReportWidget(FoldedWidget):
         self._options = options
         self._figures = figures
         self._fold = fold
-        self._folded: FoldedDrawing | None = None
+        self._folded: GraphDrawing | None = None
         super().__init__(
             engine_arrows=options.engine_arrows,
             density=options.density,
@@ -89,7 +89,7 @@ class ReportWidget(FoldedWidget):
             return self._fold(self.graph) if self._fold and self.graph else None
 
     @property
-    def _drawing(self) -> FoldedDrawing | None:
+    def _drawing(self) -> GraphDrawing | None:
         if "_findings" not in self.__dict__ or self._folding is None:
             return None
         if self._folded is None:
@@ -97,10 +97,12 @@ class ReportWidget(FoldedWidget):
                 self._folded = self._drawn_as(self._options)
         return self._folded
 
-    def _drawn_as(self, options: DrawOptions) -> FoldedDrawing | None:
+    def _drawn_as(self, options: DrawOptions) -> GraphDrawing | None:
         """The folded graph with its marks."""
         folding = self._folding
-        return FoldedDrawing(folding, options, self._findings.marks) if folding else None
+        if folding is None:
+            return None
+        return GraphDrawing(folding.tree.graph, options, folding, self._findings.marks)
 
     @property
     def _drawn_figures(self) -> Figures:

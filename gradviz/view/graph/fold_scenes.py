@@ -1,103 +1,88 @@
-"""The inside of one fold, laid out and drawn alone: what pictures of folded graphs consist of."""
+"""The scene of each fold of a graph: a card per member, and what goes between them and over its
+rim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from gradviz.model.fold import Fold, FoldLink, Inside, Value
 from gradviz.model.folding import Folding
+from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import Card, CardContent, Density
-from gradviz.view.graph.drawing import DrawnLink, output_port, referenced, thin, way_in
 from gradviz.view.graph.fold_cards import FoldCards
-from gradviz.view.graph.fold_header import header_width
-from gradviz.view.graph.geometry import measure
-from gradviz.view.graph.inside_layout import DrawnInside, InsideScene, placed, rim_id
 from gradviz.view.graph.layout_links import Link
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.placing import rim_id
 from gradviz.view.graph.rims import PORTS, Insides
+from gradviz.view.graph.scene import DrawnLink, Scene, output_port
+from gradviz.view.graph.scenes import ALL, Saving, Scenes
 from gradviz.view.graph_index import GraphIndex
 
-OUTSIDE: Final = 8
+UNUSED: Final = 8
 """Tensors that nothing uses which are drawn, beside the whole graph."""
-KEPT: Final = 256
-"""How many drawn insides are kept: of a large graph thousands may be asked for, one by one."""
-BOX: Final = ""
-"""Id of what is around the whole graph: one box for all of it."""
 
 
-class InsideDrawings:
-    """Draws the insides of the folds of one graph, each when it is asked for.
+class FoldScenes(Scenes):
+    """What is in the folds of one graph, each when it is asked for.
 
     Args:
         folding: The folds.
         graph_index: Their graph, with all of its nodes.
-        options: How cards are drawn.
-        insides: What is in the folds.
+        options: What cards show.
+        saving: The tensors outside the graph that may be drawn.
+        words: What folds are called.
     """
+
+    folding: Folding
+    outside: Mapping[str, str]
 
     def __init__(
         self,
         folding: Folding,
         graph_index: GraphIndex,
         options: DrawOptions,
-        insides: Insides | None = None,
+        saving: Saving,
+        words: FoldFacts,
     ) -> None:
-        self._folding = folding
+        super().__init__(graph_index, options, saving)
+        self.folding, self.words = folding, words
         self._tree = folding.tree
-        self._index = graph_index
-        self._options = options
-        self.insides = insides or Insides(folding.tree)
-        self._outside = self._members_outside()
-        self.outside_folds = {key: fold for fold, keys in self._outside.items() for key in keys}
-        """The fold in which each tensor outside the graph is drawn; of several the last."""
-        self.drawn = lru_cache(maxsize=KEPT)(self._drawn)
+        self.insides = Insides(folding.tree)
+        members = self._members_outside()
+        self._outside = {fold_id: [*keys] for fold_id, keys in members.items()}
+        # The fold in which each of them is drawn; of several the last.
+        self.outside = {key: fold_id for fold_id, keys in members.items() for key in keys}
         # A node of a large graph is made each time: one with many entries is asked for again.
-        self._key = lru_cache(maxsize=65_536)(self._id_of)
+        self._key = lru_cache(maxsize=65_536)(graph_index.graph.id_at)
 
-    def _drawn(self, fold_id: str, density: Density) -> DrawnInside:
-        direction = self._options.direction
-        return placed(
-            self.scene(fold_id, density),
-            self._options,
-            lambda card, spine: measure(card, direction, spine),
-        )
-
-    def scene(self, fold_id: str, density: Density) -> InsideScene:
-        """What is in a fold, or in what is around the whole graph, in one density."""
-        content = self._options.content(density)
-        fold_cards = FoldCards(self._folding, self._index, content)
-        if fold_id == BOX:
+    def scene(self, fold_id: str, density: Density) -> Scene:
+        """What is in a fold, or in what is around the whole graph."""
+        content = self.options.content(density)
+        fold_cards = FoldCards(self.folding, self.graph_index, content, self.words)
+        if fold_id == ALL:
             root = self._tree.root
-            return InsideScene((fold_cards.card(root, 0, 0, self.insides.rim(root.id).roots),), ())
-        fold = self._tree[fold_id]
-        made = self._cards(self.insides.inside(fold_id), fold_cards, content)
-        wires = [*self._wires(self.insides.inside(fold_id), made)]
-        outside = [self._index.tensors[key] for key in self._outside.get(fold_id, ())]
-        for info in outside:
-            for node_id, name in self._savers(info.id):
-                if node_id in made:
-                    port = way_in(made, node_id, name)
-                    wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id))
-        nodes = {key: card for key, card in made.items() if key not in self._folding.totals}
-        wires = thin(nodes, wires, content)
-        made |= nodes
-        tensors = [cards.tensor_card(info, self._index, content) for info in outside]
-        shown, links = referenced((*tensors, *made.values()), wires)
-        rim = self.insides.rim(fold_id)
-        ports = (rim.input_ports, rim.output_ports)
-        words = fold_cards.words
-        room = header_width(words.label(fold), words.facts(fold))
-        return InsideScene(shown, links, ports, room if fold is not self._tree.root else 0.0)
+            return Scene((fold_cards.card(root, 0, 0, self.insides.rim(root.id).roots),), ())
+        inside, rim = self.insides.inside(fold_id), self.insides.rim(fold_id)
+        made = self._cards(inside, fold_cards, content)
+        wires = self._wires(inside, made)
+        scene = self._scene(made, wires, self._outside.get(fold_id, ()), content)
+        return Scene(scene.cards, scene.wires, (rim.input_ports, rim.output_ports))
 
-    def _savers(self, tensor_id: str) -> Iterable[tuple[str, str]]:
-        """The nodes that save a tensor outside the graph, each with the name of the slot."""
-        return self._index.saved_by.get(tensor_id, ())
-
-    def _members_outside(self) -> dict[str, list[str]]:
-        return outside_members(self._folding, self._index, self._options)
+    def _members_outside(self) -> dict[str, dict[str, None]]:
+        """The tensors outside the graph that are drawn in each fold: beside the nodes that save
+        them, and a few that nothing uses beside the whole graph."""
+        found: dict[str, dict[str, None]] = {}
+        unused = 0
+        for key, savers in self.saving.items():
+            for node_id, _ in savers:
+                found.setdefault(self._tree.around(node_id)[-1].id, {})[key] = None
+            if not savers and (unused := unused + 1) <= UNUSED:
+                found.setdefault(self._tree.root.id, {})[key] = None
+        return found
 
     def _cards(
         self, inside: Inside, fold_cards: FoldCards, content: CardContent
@@ -112,9 +97,9 @@ class InsideDrawings:
                     member, rim.input_ports, rim.output_ports, rim.roots
                 )
             else:
-                node = self._index.graph.nodes[member]
+                node = self.graph_index.graph.nodes[member]
                 hidden = frozenset(self._key(value[0]) for value in crowds.get(number, ()))
-                made[node.id] = cards.node_card(node, self._index, content, hidden)
+                made[node.id] = cards.node_card(node, self.graph_index, content, hidden)
         return made
 
     def _wires(self, inside: Inside, made: dict[str, Card]) -> Iterator[DrawnLink]:
@@ -142,16 +127,30 @@ class InsideDrawings:
         first, _, slot = entries[0]
         values = {one.value for one, _, _ in entries}
         target = link.tail if link.tail in made else self._key(first.value[0])
-        if link.head in made and link.head not in self._folding.totals:
+        own = tuple(dict.fromkeys(chain.from_iterable(self._own(inside, *one) for one in entries)))
+        if link.head in made and link.head not in self.folding.totals:
             card = made[link.head]
             if card.inputs[link.head_port].count == 1:
-                return DrawnLink(link, link.head, target, f"{link.head}.{slot}", slot)
+                return DrawnLink(link, link.head, target, f"{link.head}.{slot}", slot, 1, own)
             count = len(entries)
         else:
             count = len(values)
         own_id = f"{inside.fold.id}.{link.tail}.{link.tail_port}.{link.head}.{link.head_port}"
         source = link.head if link.head in made else ""
-        return DrawnLink(link, source, target, own_id, None, count)
+        return DrawnLink(link, source, target, own_id, None, count, own)
+
+    def _own(
+        self, inside: Inside, link: FoldLink, place: int, slot: int
+    ) -> Iterator[tuple[str, int]]:
+        """The entries that a link is: of one that leads out of the fold those outside of it."""
+        if slot >= 0:
+            yield self._key(place), slot
+            return
+        tree, fold = self._tree, inside.fold
+        for user, at in tree.users[link.value[0]]:
+            is_inside = fold.first <= tree.positions[user] < fold.first + fold.nodes
+            if not is_inside and tree.graph.targets[user][at] == link.value:
+                yield self._key(user), at
 
     def _tail(
         self, inside: Inside, link: FoldLink, made: dict[str, Card]
@@ -185,29 +184,6 @@ class InsideDrawings:
         by_slot = {port.slot: i for i, port in enumerate(ports)}
         for entry in link.entries:
             yield (node_id, by_slot.get(entry[1], shared)), (entry,)
-
-    def _id_of(self, place: int) -> str:
-        return self._index.graph.id_at(place)
-
-
-def outside_members(
-    folding: Folding, graph_index: GraphIndex, options: DrawOptions
-) -> dict[str, list[str]]:
-    """The tensors outside the graph that are drawn in each fold: beside the nodes that save them,
-    and a few that nothing uses beside the whole graph."""
-    tree = folding.tree
-    every = "constants" in options.parts
-    found: dict[str, dict[str, None]] = {}
-    unused = 0
-    for info in graph_index.outside:
-        if not (every or info.requires_grad):
-            continue
-        savers = graph_index.saved_by.get(info.id, ())
-        for node_id, _ in savers:
-            found.setdefault(tree.around(node_id)[-1].id, {})[info.id] = None
-        if not savers and (unused := unused + 1) <= OUTSIDE:
-            found.setdefault(tree.root.id, {})[info.id] = None
-    return {fold_id: list(keys) for fold_id, keys in found.items()}
 
 
 def _crowds(inside: Inside) -> dict[int, list[Value]]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from gradviz.view import formatting
-from gradviz.view.animation.backward_progress import EdgeGradient
 from gradviz.view.element import Element
 from gradviz.view.graph.card_svg import AWAY
-from gradviz.view.graph.geometry import CardFrame, port_place
 from gradviz.view.graph.layout import Direction, Point
+from gradviz.view.graph.variants import EdgeGradient
 from gradviz.view.style import SIZES
 from gradviz.view.text import EM, cells, px, width_of
 
@@ -44,16 +43,19 @@ def _width(words: str) -> float:
     return width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
 
 
-def gradient(
-    flow: EdgeGradient, frame: CardFrame, place: Point, port: int, direction: Direction
-) -> Element:
-    """A gradient at the port through which it leaves its node, with a sign of its direction."""
-    at = port_place(frame, port, True, direction)
-    x, y = place[0] + at[0], place[1] + at[1]
+def gradient(flow: EdgeGradient, end: Point, space: float, direction: Direction) -> Element:
+    """A gradient where a link ends, with a sign of its direction.
+
+    Args:
+        flow: The gradient.
+        end: Where the link ends.
+        space: Pixels from one input port to the next.
+        direction: How data flows.
+    """
+    x, y = end
     room = MOST[direction]
     if direction == "TB":
-        space = frame.box.width / frame.box.inputs - 4
-        room = min(room, int((space - SIGN - 8) / (EM * SIZES["small"])))
+        room = min(room, int((space - 4 - SIGN - 8) / (EM * SIZES["small"])))
     words = formatting.gradient_words(flow.gradient, room)
     words = words if cells(words) <= room else ""  # whole or not at all
     width = _width(words)
