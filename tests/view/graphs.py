@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from gradviz.model import Graph, Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.model.highlights import Highlight
 from gradviz.view.element import Element
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawing import GraphDrawing
@@ -33,9 +35,16 @@ HOSTILE = (
 """Names that want to be markup, to overflow, to hide or to reorder."""
 
 
-def picture(graph: Graph, options: DrawOptions = DEFAULT, *, variables: bool = True) -> Element:
+def picture(
+    graph: Graph,
+    options: DrawOptions = DEFAULT,
+    marks: Iterable[Highlight] = (),
+    *,
+    variables: bool = True,
+) -> Element:
     """A graph drawn as it is."""
-    return GraphDrawing(graph, options).element(variables=variables)
+    drawing = GraphDrawing(graph, options, marks=marks)
+    return drawing[drawing.opening].element(variables=variables)
 
 
 def scene_of(graph: Graph, density: Density | None = None) -> Scene:

@@ -9,8 +9,8 @@ import pytest
 
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.element import Element, svg, write, write_lines
-from gradviz.view.graph import highlights
+from gradviz.view.element import Element, write, write_lines
+from gradviz.view.graph import graph_marks
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.element_places import places_of
 from gradviz.view.graph.highlight_style import OVERLAYS, rules
@@ -18,7 +18,7 @@ from gradviz.view.graph.highlights import (
     highlight_legend,
     highlighted,
     highlighted_item,
-    highlighted_picture,
+    mark_rules,
 )
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import MARKS
@@ -31,7 +31,10 @@ TEXT = draw(product_and_sum())
 
 
 def overlay_svg(drawn: Element, marks: Iterable[Highlight], variables: bool = True) -> str:
-    return write_lines(highlighted_picture(drawn, marks, variables=variables))
+    marks = tuple(marks)
+    sheet, *others = drawn.inside
+    sheet = sheet.holding((*sheet.children, mark_rules(marks, variables=variables)))
+    return write_lines(drawn.holding((sheet, *highlighted(others, marks))))
 
 
 def marked(svg: str, key: str) -> ET.Element:
@@ -135,7 +138,6 @@ def test_a_part_that_is_hidden_is_marked_on_its_node_and_what_is_not_there_is_no
 
 
 def test_without_marks_it_is_the_same_bytes() -> None:
-    assert highlighted_picture(PICTURE, ()) is PICTURE
     assert write_lines(PICTURE) == TEXT
     assert graph_document(product_and_sum(), marks=()) == graph_document(product_and_sum())
 
@@ -169,7 +171,7 @@ def test_steps_of_a_player_are_marked_element_by_element() -> None:
     (now,) = highlighted([element], marks)
     assert write(now).count('class="gv-badge gv-culprit-badge"') == 1
     assert "gv-node" in now.classes
-    drawn = svg(animation.size, "a step", False, animation.drawn(len(animation.changes) - 1))
+    drawn = animation.element(len(animation.changes) - 1)
     whole = overlay_svg(drawn, marks[:1])
     assert badges(marked(whole, "n0")) == ["! culprit"]
 
@@ -228,7 +230,7 @@ def test_marks_are_looked_up_and_not_gone_through_for_every_item(
         seen.extend(marks)
         return highlighted_item(item, marks)
 
-    monkeypatch.setattr(highlights, "highlighted_item", counted)
+    monkeypatch.setattr(graph_marks, "highlighted_item", counted)
     wire = graph_document(product_and_sum())
     marks = [Highlight(item["id"], "changed", "state") for item in wire["items"]]
     graph_document(product_and_sum(), marks=marks)

@@ -18,7 +18,7 @@ from gradviz.view.documents.folds import WIDGET, FoldDocument, Room
 from gradviz.view.element import classes_of, write_lines
 from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.extent import listed_places
-from gradviz.view.graph.highlights import highlighted_document, with_legend
+from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph.scenes import LIMIT
 from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
@@ -79,22 +79,19 @@ def graph_document(
     # Others are put together from insides.
     densities = drawing.densities if folded is None else (drawing.opening,)
     drawn = {density: drawing[density].element() for density in densities}
+    used = set[str]().union(*(classes_of(one.inside) for one in drawn.values()))
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": aria.title(graph_index),
         "density": drawing.opening,
         "pictures": {name: write_lines(one) for name, one in drawn.items()},
         "items": [*items, *shown.items],
-        "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
+        "legend": [*highlight_legend(drawing.marks.marks, legends), *legend(used)],
         "outline": {"columns": list(COLUMNS), "rows": rows},
         "text": outline_of(graph_index, min(in_text, shown.in_text)),
-        "summary": aria.of_graph(graph_index),
+        "summary": drawing.scenes.summaries[0],
         **shown.fields,
     }
-    if drawing.highlights and folded:
-        document = with_legend(document, drawing.highlights, legends)
-    elif drawing.highlights:
-        document = highlighted_document(document, drawn, drawing.highlights, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
@@ -151,7 +148,7 @@ class WholeDocument:
     """How many nodes the text lists."""
 
     def __init__(self, drawing: GraphDrawing) -> None:
-        self._index, scenes = drawing.graph_index, drawing.scenes
+        self._index, self._marks, scenes = drawing.graph_index, drawing.marks, drawing.scenes
         self._left_out = scenes.source.saving.keys() - set(scenes.source.outside)
         """Tensors outside the graph that are not drawn, since there are too many."""
         graph = self._index.graph
@@ -164,10 +161,10 @@ class WholeDocument:
         index = self._index
         if isinstance(one, Node):
             make = node_item if index.is_drawn(one.id) else listed_item
-            return make(one, index)
+            return self._marks.item(make(one, index))
         savers = dict.fromkeys(node for node, _ in index.saved_by.get(one.id, ()))
         before = [] if one.node else [node for node in savers if index.is_drawn(node)]
         is_drawn = index.is_drawn(one.node) if one.node else one.id not in self._left_out
         following = [one.node] if one.node and is_drawn else []
         item = tensor_item(one, index, following=following, before=before)
-        return item if is_drawn else undrawn(item)
+        return self._marks.item(item if is_drawn else undrawn(item))

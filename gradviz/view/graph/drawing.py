@@ -9,16 +9,14 @@ from gradviz.model.fold import FoldTree
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
-from gradviz.view.element import Element, write_lines
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawn_scenes import DrawnScenes
 from gradviz.view.graph.extent import LEFT_OUT, fits_screen
-from gradviz.view.graph.fold_marks import FoldMarks
 from gradviz.view.graph.fold_scenes import FoldScenes
-from gradviz.view.graph.highlights import highlighted_picture
+from gradviz.view.graph.graph_marks import GraphMarks
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.graph.scenes import ALL, LIMIT, WholeScenes, saving_of
+from gradviz.view.graph.scenes import LIMIT, WholeScenes, saving_of
 from gradviz.view.graph.step_pictures import StepPictures, root_of
 from gradviz.view.graph_index import GraphIndex, places_of
 from gradviz.view.whole_index import WholeIndex
@@ -125,7 +123,7 @@ class GraphDrawing(Drawing):
         marks: Iterable[Highlight] = (),
         graph_index: GraphIndex | None = None,
     ) -> None:
-        self.options, self.highlights = options, tuple(marks)
+        self.options = options
         self.outside_folds: Mapping[str, str] = {}
         """The fold in which each tensor outside the graph is drawn."""
         if folding is None:
@@ -133,14 +131,15 @@ class GraphDrawing(Drawing):
             whole = WholeScenes(self.graph_index, options, saving_of(self.graph_index, options))
             densities = options.densities_of(whole.count)
             opening = options.density_of(whole.count)
-            super().__init__(DrawnScenes(whole), densities, opening, None)
+            self.marks = GraphMarks(None, self.graph_index, marks, {})
+            super().__init__(DrawnScenes(whole, marks=self.marks), densities, opening, None)
             return
         self.graph_index = WholeIndex(graph)
         self.words = FoldFacts(folding, self.graph_index)
         saving = saving_of(self.graph_index, options)
         scenes = FoldScenes(folding, self.graph_index, options, saving, self.words)
         self.outside_folds = scenes.outside
-        self.marks = FoldMarks(folding.tree, self.graph_index, marks, scenes.outside, ALL)
+        self.marks = GraphMarks(folding.tree, self.graph_index, marks, scenes.outside)
         # A closed fold says in any density what is in it: compact ones leave room for more of them.
         opening = "compact" if options.density == "auto" else options.density
         drawn = DrawnScenes(scenes, self.words, _note(folding, self.graph_index), self.marks)
@@ -158,18 +157,9 @@ class GraphDrawing(Drawing):
         """How many boxes there are at first."""
         return 0 if self.folding is None else boxes_of(self.folding)
 
-    def element(self, density: Density | None = None, *, variables: bool = True) -> Element:
-        """The picture as it is at first, with its marks."""
-        drawn = self[density or self.opening].element(variables=variables)
-        return (
-            highlighted_picture(drawn, self.highlights, variables=variables)
-            if self.folding is None
-            else drawn
-        )
-
     def text(self, *, variables: bool = True) -> str:
-        """The same as SVG text."""
-        return write_lines(self.element(variables=variables))
+        """The picture as it is at first, as SVG text."""
+        return self[self.opening].svg(variables=variables)
 
 
 def draw(graph: Graph, options: DrawOptions = DEFAULT, *, variables: bool = True) -> str:

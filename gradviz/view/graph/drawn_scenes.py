@@ -12,8 +12,8 @@ from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.extent import Extent, banner, extent_of, written
-from gradviz.view.graph.fold_marks import FoldMarks
 from gradviz.view.graph.geometry import CardFrame, measure, together
+from gradviz.view.graph.graph_marks import GraphMarks
 from gradviz.view.graph.scene import Scene
 from gradviz.view.graph.scenes import ALL, Scenes
 from gradviz.view.graph.variants import LinkLook, Variants
@@ -29,7 +29,7 @@ class DrawnScenes:
         scenes: What is in it.
         words: What is in its folds; ``None`` if nothing is folded.
         note: What a reader is told of them.
-        marks: Where marks of findings are on a folded graph.
+        marks: Where marks of findings are.
     """
 
     steps = 1
@@ -47,7 +47,7 @@ class DrawnScenes:
         scenes: Scenes,
         words: FoldFacts | None = None,
         note: str = "",
-        marks: FoldMarks | None = None,
+        marks: GraphMarks | None = None,
     ) -> None:
         self.source, self.words, self.note, self.marks = scenes, words, note, marks
         self.graph_index = scenes.graph_index
@@ -75,7 +75,8 @@ class DrawnScenes:
     @property
     def summaries(self) -> Sequence[str]:
         """A sentence about the graph at each step."""
-        return [aria.of_graph(self.graph_index)]
+        gone = "" if self.marks is None else self.marks.gone
+        return [f"{aria.of_graph(self.graph_index)}{gone}"]
 
     def banner(self, width: float) -> tuple[Element, ...]:
         """What is written at the top of a picture of such a width."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from gradviz.model.explanation import Explanation
 from gradviz.model.highlights import Highlight
 from gradviz.view.element import Element
-from gradviz.view.graph.highlight_style import OVERLAYS, rules
 from gradviz.view.graph.highlights import highlighted
 
 
@@ -24,12 +23,6 @@ def marks_in(
     raised = {key for key, element in drawn.items() if "gv-raised" in element.classes}
     found = dict.fromkeys(mark for one in explanations for mark in one.marks)
     return tuple(m for m in found if m.kind != "refused" or f"gv-{m.id}" not in raised)
-
-
-def mark_rules(marks: Iterable[Highlight], *, variables: bool = True) -> str:
-    """The style sheet of marks, empty if there are none."""
-    used = {mark.kind for mark in marks}
-    return rules((kind for kind in OVERLAYS if kind in used), variables=variables) if used else ""
 
 
 def marked(drawn: Mapping[str, Element], marks: Iterable[Highlight]) -> dict[str, Element]:

@@ -7,58 +7,14 @@ is in its tooltip, in the text for screen readers and in the details panel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from gradviz.model.formatting import plural
 from gradviz.model.highlights import Highlight, HighlightKind
-from gradviz.view.element import Element, write_lines
+from gradviz.view.element import Element
 from gradviz.view.graph import highlight_badges, highlight_style
-from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.element_places import places_of
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.text import clean
-
-
-def highlighted_picture(
-    picture: Element, marks: Iterable[Highlight], *, variables: bool = True
-) -> Element:
-    """Lay marks over a picture; a mark of something not drawn is put on its node.
-
-    Args:
-        picture: A picture of a graph or of one step of a recording.
-        marks: What to mark. Marks of one kind on one element are one badge.
-        variables: Whether the picture has its colours as CSS variables.
-
-    Examples:
-        >>> edge = Element("g", {"class": "gv-edge", "id": "gv-n0.0"})
-        >>> marked = highlighted_picture(Element("svg", {}, (edge,)), [Highlight("n0.0", "cut")])
-        >>> marked.children[0].classes
-        ['gv-edge', 'gv-cut-here']
-    """
-    marks = tuple(marks)
-    if not marks:
-        return picture
-    inside = (
-        with_rules(one, marks, variables=variables) if one.tag == "style" else one
-        for one in highlighted(picture.inside, marks)
-    )
-    said = f"{picture.text('aria-label')}{_gone(marks)}"
-    return picture.changed({"aria-label": said}).holding(inside)
-
-
-def with_rules(sheet: Element, marks: Iterable[Highlight], *, variables: bool = True) -> Element:
-    """A style sheet with the rules of marks.
-
-    Args:
-        sheet: The style sheet of a picture.
-        marks: The marks.
-        variables: Whether colours are CSS variables.
-    """
-    kinds = _kinds(marks)
-    if not kinds:
-        return sheet
-    return sheet.holding((*sheet.children, highlight_style.rules(kinds, variables=variables)))
 
 
 def highlighted(elements: Iterable[Element], marks: Iterable[Highlight]) -> list[Element]:
@@ -92,58 +48,15 @@ def highlight_legend(
     ]
 
 
-def highlighted_document(
-    wire: Mapping[str, Any],
-    pictures: Mapping[Density, Element],
-    marks: Iterable[Highlight],
-    legends: Mapping[HighlightKind, str] | None = None,
-) -> dict[str, Any]:
-    """The document of a picture with marks: in every density, legend, details and texts.
+def mark_rules(marks: Iterable[Highlight], *, variables: bool = True) -> str:
+    """The style sheet of marks, empty if there are none.
 
     Args:
-        wire: As ``gradviz.view.documents.graph.graph_document`` writes it without marks.
-        pictures: The picture without marks, in each density.
-        marks: What to mark.
-        legends: Sentences that replace those of the legend.
-    """
-    marks = tuple(marks)
-    cards = {
-        key: place.node
-        for picture in pictures.values()
-        for key, place in places_of(picture.inside).items()
-        if place.node
-    }
-    by_item: dict[str, list[Highlight]] = {}
-    for mark in marks:
-        key = cards.get(mark.id, mark.id)
-        by_item.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
-    return {
-        **with_legend(wire, marks, legends),
-        "pictures": {
-            name: write_lines(highlighted_picture(one, marks)) for name, one in pictures.items()
-        },
-        "items": [highlighted_item(item, by_item.get(item["id"], ())) for item in wire["items"]],
-    }
-
-
-def with_legend(
-    wire: Mapping[str, Any],
-    marks: Iterable[Highlight],
-    legends: Mapping[HighlightKind, str] | None = None,
-) -> dict[str, Any]:
-    """The document of a picture with what is said of all marks together.
-
-    Args:
-        wire: The document.
         marks: The marks.
-        legends: Sentences that replace those of the legend.
+        variables: Whether colours are CSS variables.
     """
-    marks = tuple(marks)
-    return {
-        **wire,
-        "summary": f"{wire['summary']}{_gone(marks)}",
-        "legend": [*highlight_legend(marks, legends), *wire["legend"]],
-    }
+    kinds = _kinds(marks)
+    return highlight_style.rules(kinds, variables=variables) if kinds else ""
 
 
 def highlighted_item(item: Mapping[str, Any], marks: Iterable[Highlight]) -> dict[str, Any]:
@@ -176,14 +89,6 @@ def _distinct(marks: Sequence[Highlight]) -> list[Highlight]:
     """Marks of one element without "changed" where it is new or gone: a leaf and its tensor."""
     is_one_sided = any(mark.kind in ("new", "gone") for mark in marks)
     return [mark for mark in marks if not (is_one_sided and mark.kind == "changed")]
-
-
-def _gone(marks: Iterable[Highlight]) -> str:
-    """The suffix of the count of nodes."""
-    gone = (mark.id for mark in marks if mark.kind == "gone")
-    nodes = {key for key in gone if key[0] == "n" and key[1:].isdecimal()}
-    verb = "is" if len(nodes) == 1 else "are"
-    return f"; {plural(len(nodes), 'node')} of these {verb} gone" if nodes else ""
 
 
 def _kinds(marks: Iterable[Highlight]) -> list[HighlightKind]:

@@ -21,11 +21,11 @@ from gradviz.view.graph import card_svg, step_svg
 from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.composition import Composed, Frame, compose
 from gradviz.view.graph.drawn_scenes import DrawnScenes
-from gradviz.view.graph.explained_steps import mark_rules, marked, marks_in
+from gradviz.view.graph.explained_steps import marked, marks_in
 from gradviz.view.graph.extent import WIDTH, Extent, banner_height
 from gradviz.view.graph.fold_header import HEADER, header, header_width
 from gradviz.view.graph.geometry import CardFrame, count_gap
-from gradviz.view.graph.highlights import highlighted
+from gradviz.view.graph.highlights import mark_rules
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.graph.layout_links import spines
 from gradviz.view.graph.options import DrawOptions
@@ -168,13 +168,15 @@ class StepPictures:
                 for look in variants.looks
             )
             found[key] = Looks((*drawn, None), variants.numbers())
-        marks = self._scenes.marked_in(fold_id)
         for card in at.cards:
             numbers = self._scenes.card(card.card, self.density).numbers()
             looks: Iterable[Element] = self._scenes.drawn(card.frames)
-            looks = (highlighted([look], marks)[0] for look in looks) if marks else looks
             looks = map(card.moved, looks) if inside.is_picture else looks
             found[f"gv-{card.id}"] = Looks((*looks, None), numbers)
+        if marks := self._scenes.marked_in(fold_id):
+            there = {key: look for key, one in found.items() if (look := one.drawn[0])}
+            for key, look in marked(there, marks).items():
+                found[key].drawn = (look, None)
         words = self._scenes.words
         if words is not None and fold_id != ALL:
             label, heads = words.label(words.fold(fold_id)), self._scenes.head(fold_id)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradviz.view.documents.folds import inside_data
-from gradviz.view.element import write_lines
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.composition import Composed, compose
 from gradviz.view.graph.drawing import GraphDrawing
@@ -186,7 +185,7 @@ def test_closing_a_fold_restores_the_same_bytes() -> None:
     def text(opened: Iterable[str]) -> str:
         composed = drawing[COMPACT].composed(set(opened))
         assert isinstance(composed, Composed)
-        return write_lines(drawing.element(COMPACT)) + repr(composed)
+        return drawing[COMPACT].svg() + repr(composed)
 
     before = text({"f0"})
     for fold in folding.tree.root.folds:
