@@ -378,6 +378,11 @@ def animation_of(
     return StepPictures(scenes, density or options.density_of(scenes.seen))
 
 
+def texts_of(pictures: StepPictures) -> dict[str, tuple[str, ...]]:
+    """The variants of each element as text; ``""``: it does not exist."""
+    return {key: tuple(map("".join, looks)) for key, looks in pictures.pieces.items()}
+
+
 def assert_moments_know_what_their_graphs_know(recording: Recording) -> None:
     """What is kept from step to step is what the graph of the step alone would give."""
     for step, moment, _ in step_indexes(recording):

@@ -29,6 +29,7 @@ from tests.view.recordings import (
     cuts,
     loop,
     product,
+    texts_of,
 )
 
 FULL = DrawOptions(density="full")
@@ -290,17 +291,17 @@ def test_graphs_that_live_at_the_same_time_have_places_of_their_own() -> None:
 
 def assert_a_step_is_made_of_the_looks_that_travel(name: str) -> None:
     animation = STAGES[name]
-    written, shown = animation.written, dict[str, int]()
+    texts, shown = texts_of(animation), dict[str, int]()
     for step, turn in enumerate(animation.changes):
         shown.update(turn)
         body = animation.svg(step).split("</style>\n")[1].removesuffix("</svg>\n")
         looks = [
-            written[key][number] or f'<g id="{key}" class="gv-absent"></g>'
+            texts[key][number] or f'<g id="{key}" class="gv-absent"></g>'
             for key, number in shown.items()
         ]
         assert body == "\n".join(looks) + "\n"
     assert set(animation.changes[0]) == set(animation.elements)
-    assert all(len(set(looks)) == len(looks) for looks in written.values())
+    assert all(len(set(looks)) == len(looks) for looks in texts.values())
 
 
 def test_a_step_names_only_what_differs_from_the_step_before() -> None:
@@ -387,7 +388,8 @@ def test_tensors_share_a_place_in_whichever_order_they_live() -> None:
     animation = animation_of(script.end())
     assert {"gv-t0", "gv-t1"} <= animation.elements.keys()
     places = [
-        re.findall(r"translate\([^)]*\)", animation.written[f"gv-{key}"][0]) for key in ("t0", "t1")
+        re.findall(r"translate\([^)]*\)", texts_of(animation)[f"gv-{key}"][0])
+        for key in ("t0", "t1")
     ]
     assert places[0] == places[1]
 

@@ -24,7 +24,7 @@ from gradviz.view.widgets.player import Player
 from tests.view.documents import look_of
 from tests.view.explanations import FREED, LOOK, SILENT, explained, post_mortem, spoilt
 from tests.view.graphs import HOSTILE, tensor
-from tests.view.recordings import Script, animation_of, product
+from tests.view.recordings import Script, animation_of, product, texts_of
 
 BOTH = explained(SILENT, FREED)
 WIRE = recording_document(BOTH)
@@ -99,9 +99,9 @@ def test_a_filmstrip_has_marks_and_reason() -> None:
 def test_what_looks_the_same_at_two_steps_in_a_row_is_drawn_once() -> None:
     again = replace(SILENT, step=22)
     animation = animation_of(explained(SILENT, again, replace(again, step=24)))
-    marked = [text for text in animation.written["gv-n2"] if "gv-written" in text]
+    marked = [text for text in texts_of(animation)["gv-n2"] if "gv-written" in text]
     assert len(marked) == 1
-    number = animation.written["gv-n2"].index(marked[0])
+    number = texts_of(animation)["gv-n2"].index(marked[0])
     shown = [step for step in range(LAST + 1) if animation.at(step)["gv-n2"] == number]
     assert shown == [21, 22, 24]
     assert [step for step in shown if "gv-n2" in animation.changes[step]] == [21, 24]

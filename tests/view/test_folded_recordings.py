@@ -75,10 +75,10 @@ def nodes_in(pictures: StepPictures, step: int) -> dict[str, tuple[frozenset[str
     """The cards of nodes that exist at a step, in whatever fold, with their marks and words."""
     found = {}
     at: dict[str, int] = {}
-    for changes in pictures.browser_changes[: step + 1]:
+    for changes in pictures.changes_of(pictures.carried)[: step + 1]:
         at.update(changes)
     for key, number in at.items():
-        look = pictures.browser_looks[key][number]
+        look = pictures.looks_of(pictures.carried)[key][number]
         if look is not None and key.startswith("gv-n") and "data-id" in look.attributes:
             found[key] = marks(look), look.text("aria-label")
     return found

@@ -18,7 +18,7 @@ from gradviz.model import Recording
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from tests.view.recordings import animation_of, assert_moments_know_what_their_graphs_know
+from tests.view.recordings import animation_of, assert_moments_know_what_their_graphs_know, texts_of
 
 
 def product() -> Recording:
@@ -174,7 +174,7 @@ def test_an_error_marks_the_node_that_raised() -> None:
 
 def test_a_cut_names_what_went_on_without_the_graph() -> None:
     recording = cut()
-    looks = [look for looks in animation_of(recording).written.values() for look in looks]
+    looks = [look for looks in texts_of(animation_of(recording)).values() for look in looks]
     assert any("detach() → z" in look for look in looks)
 
 

@@ -7,7 +7,7 @@ import pytest
 from gradviz.view.graph.drawing import draw
 from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
 from tests.view.graphs import chain, every_mark, often_used, product_and_sum
-from tests.view.recordings import ALL, animation_of
+from tests.view.recordings import ALL, animation_of, texts_of
 
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
 
@@ -75,7 +75,7 @@ def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
 def steps() -> str:
     animations = [animation_of(recording) for recording in ALL.values()]
     return "".join(
-        look for animation in animations for looks in animation.written.values() for look in looks
+        look for animation in animations for looks in texts_of(animation).values() for look in looks
     )
 
 

@@ -17,7 +17,7 @@ from gradviz.view.animation.backward_progress import BackwardProgress
 from gradviz.view.animation.fresh_items import FreshItems
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.fold_words import is_of_loop, title
-from gradviz.view.graph.card_parts import Card, Density, Line, Port, Status
+from gradviz.view.graph.card_parts import Card, Density, Line, Status
 from gradviz.view.graph.fold_cards import FoldCards
 from gradviz.view.graph.fold_scenes import FoldScenes
 from gradviz.view.graph.variants import Variants
@@ -152,7 +152,6 @@ class FoldBoxes:
                 for one in made:
                     one[fold.id] = made[0][fold.id]
         self._labels: dict[str, str] = {}
-        self._last: dict[str, object] = {}
         self._roots: dict[str, dict[tuple[str, int], Value]] = {}
         self._totals: dict[str, FoldTotals] = {}
         self._states: dict[str, Status] = {}
@@ -263,11 +262,6 @@ class FoldBoxes:
         now_roots = ((key, nr) for key, numbers in step_index.roots.items() for nr in numbers)
         roots = tuple(own[one] for one in now_roots if one in own)
         roots = roots if len(roots) == 1 else ()  # of several, those inside say it
-        is_fresh, status = fold.id in self._fresh, self._status(fold)
-        key = (self._totals[fold.id], self._done[fold.id], status, is_fresh, roots)
-        if not roots and self._last.get(fold.id) == key:
-            return
-        self._last[fold.id] = key
         card = draw.card(fold, rim.input_ports, rim.output_ports, roots)
         # A tensor below the title would make the box higher at this step alone.
         blocks = tuple(one for one in card.blocks if one.kind != "tag" or one.beside)
@@ -293,9 +287,8 @@ class FoldBoxes:
         if (card := bare.get(self._tree.graph.nodes[fold.head].id)) is None:
             return None
         rim = self.scenes.insides.rim(fold.id)
-        card = draw.views_card(fold, card)
-        ports = ((Port(),) * rim.input_ports, (Port(),) * rim.output_ports)
-        return self._at_step(fold, replace(card, inputs=ports[0], outputs=ports[1]), words)
+        card = draw.views_card(fold, card, rim.input_ports, rim.output_ports)
+        return self._at_step(fold, card, words)
 
     def _at_step(self, fold: Fold, card: Card, words: StepFoldFacts) -> Card:
         """The card of a fold with what the step does to it."""

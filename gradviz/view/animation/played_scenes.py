@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, groupby, islice
-from operator import itemgetter
-from typing import Any, Final, TypeVar
+from itertools import chain, islice
+from typing import Final, TypeVar
 
 from gradviz.model.folding import FoldedSteps
 from gradviz.model.progress import counted
@@ -383,15 +382,10 @@ def _reference(
         head: The card that it is beside.
         links: The links that leave from it.
     """
-    sources: Sequence[Variants[Any]] = (card, *links)
-    changes = [(step, i, look) for i, one in enumerate(sources) for step, look in one.changes]
     made: Variants[Card] = Variants()
-    now: list[Any] = [None] * len(sources)
-    for step, group in groupby(sorted(changes, key=itemgetter(0)), itemgetter(0)):
-        for _, i, look in group:
-            now[i] = look
-        tensor, *using = now
-        is_used = any(look is not None for look in using)
+    changes: Sequence[Sequence[tuple[int, object]]] = [one.changes for one in links]
+    for step in sorted({step for one in (card.changes, *changes) for step, _ in one}):
+        tensor, is_used = card.at(step), any(link.existed(step) for link in links)
         made.put(step, reference_card(tensor, head) if tensor is not None and is_used else None)
     return made
 

@@ -21,7 +21,7 @@ from gradviz.view.graph.extent import listed_places
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph.scenes import LIMIT
-from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
+from gradviz.view.items import item_of
 from gradviz.view.outlines.graph import COLUMNS, cells_of, listed, outline_of
 from gradviz.view.outlines.graph import LIMIT as IN_TEXT
 from gradviz.view.style import MARKS
@@ -158,13 +158,4 @@ class WholeDocument:
 
     def item(self, one: Node | TensorInfo) -> dict[str, Any]:
         """What can be found and selected: a node, a tensor it made, or one outside the graph."""
-        index = self._index
-        if isinstance(one, Node):
-            make = node_item if index.is_drawn(one.id) else listed_item
-            return self._marks.item(make(one, index))
-        savers = dict.fromkeys(node for node, _ in index.saved_by.get(one.id, ()))
-        before = [] if one.node else [node for node in savers if index.is_drawn(node)]
-        is_drawn = index.is_drawn(one.node) if one.node else one.id not in self._left_out
-        following = [one.node] if one.node and is_drawn else []
-        item = tensor_item(one, index, following=following, before=before)
-        return self._marks.item(item if is_drawn else undrawn(item))
+        return self._marks.item(item_of(one, self._index, self._left_out))

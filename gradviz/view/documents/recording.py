@@ -127,7 +127,7 @@ def recording_document(
         ]
     if folds is not None:
         document["fold"] = folds.field
-    if extent := some.extent_drawn.document:
+    if extent := animations.scenes.extent.document:
         document["extent"] = extent
     if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
         text = _json(recording)
@@ -171,7 +171,7 @@ def check_step(recording: Recording, step: object, option: str) -> int:
 
 def _used(animations: Iterable[StepPictures]) -> set[str]:
     """The classes that are drawn at any step in any density."""
-    looks = (looks for animation in animations for looks in animation.browser_looks.values())
+    looks = (looks for one in animations for looks in one.looks_of(one.carried).values())
     return classes_of(look for group in looks for look in group if look is not None)
 
 
@@ -183,7 +183,7 @@ def _views(
 ) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
-    changes = {density: one.browser_changes for density, one in animations.items()}
+    changes = {density: one.changes_of(one.carried) for density, one in animations.items()}
     rows = animations.scenes.step_items
     items = marked_items(recording, rows, animation.marks)
     if folds is not None:
@@ -208,7 +208,7 @@ def _views(
             "items": shown,
             "tensors": step_items.tensors,
             "rows": step_items.rows,
-            "summary": animation.summaries[step.index],
+            "summary": animations.scenes.summaries[step.index],
             **explained.get(step.index, {}),
         }
 

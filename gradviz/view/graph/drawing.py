@@ -108,7 +108,6 @@ class GraphDrawing(Drawing):
         options: How it is drawn; the folds around the focus are open, too.
         folding: The folds; ``None`` if it is drawn as it is.
         marks: Marks of findings; what is around the first ones is open, too, where few boxes are.
-        graph_index: The graph with what is compared, if it is not folded.
 
     Raises:
         OptionError: If the graph does not have the node that is the focus.
@@ -121,18 +120,16 @@ class GraphDrawing(Drawing):
         options: DrawOptions = DEFAULT,
         folding: Folding | None = None,
         marks: Iterable[Highlight] = (),
-        graph_index: GraphIndex | None = None,
     ) -> None:
         self.options = options
         self.outside_folds: Mapping[str, str] = {}
         """The fold in which each tensor outside the graph is drawn."""
         if folding is None:
-            self.graph_index = graph_index or GraphIndex.of(graph, LIMIT, options.focus)
+            self.graph_index = GraphIndex.of(graph, LIMIT, options.focus)
             whole = WholeScenes(self.graph_index, options, saving_of(self.graph_index, options))
-            densities = options.densities_of(whole.count)
-            opening = options.density_of(whole.count)
             self.marks = GraphMarks(None, self.graph_index, marks, {})
-            super().__init__(DrawnScenes(whole, marks=self.marks), densities, opening, None)
+            drawn, opening = DrawnScenes(whole, marks=self.marks), options.density_of(whole.count)
+            super().__init__(drawn, options.densities_of(whole.count), opening, None)
             return
         self.graph_index = WholeIndex(graph)
         self.words = FoldFacts(folding, self.graph_index)

@@ -22,7 +22,7 @@ from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.composition import Composed, Frame, compose
 from gradviz.view.graph.drawn_scenes import DrawnScenes
 from gradviz.view.graph.explained_steps import marked, marks_in
-from gradviz.view.graph.extent import WIDTH, Extent, banner_height
+from gradviz.view.graph.extent import WIDTH, banner_height
 from gradviz.view.graph.fold_header import HEADER, header, header_width
 from gradviz.view.graph.geometry import CardFrame, count_gap
 from gradviz.view.graph.highlights import mark_rules
@@ -80,7 +80,8 @@ class StepPictures:
         self, scenes: DrawnScenes, density: Density, opened: Collection[str] = frozenset()
     ) -> None:
         self.density: Density = density
-        self._scenes = scenes
+        self.scenes = scenes
+        """What is drawn."""
         self._options: DrawOptions = scenes.source.options
         self.direction: Direction = self._options.direction
         self.is_folded = scenes.source.folding is not None
@@ -102,7 +103,7 @@ class StepPictures:
     def carry(self, fold_ids: Sequence[str]) -> None:
         """Choose the folds whose insides the browser gets with the document."""
         self.carried = tuple(fold_ids)
-        self._forget("pieces", "written")
+        self._forget("pieces")
 
     def _forget(self, *names: str) -> None:
         for name in names:
@@ -112,8 +113,8 @@ class StepPictures:
 
     def _inside(self, fold_id: str) -> DrawnInside:
         """The inside of a fold, as large as at any step."""
-        scene = self._scenes.scene(fold_id, self.density)
-        looks = {wire.own_id: self._scenes.link(wire.own_id).looks for wire in scene.wires}
+        scene = self.scenes.scene(fold_id, self.density)
+        looks = {wire.own_id: self.scenes.link(wire.own_id).looks for wire in scene.wires}
         written = {
             key: [look.written for look in one if look.written] for key, one in looks.items()
         }
@@ -123,9 +124,9 @@ class StepPictures:
             count_gap((wire.count for wire in scene.wires), self.direction),
         )
         room = 0.0
-        words, folding = self._scenes.words, self._scenes.source.folding
+        words, folding = self.scenes.words, self.scenes.source.folding
         if words and folding and fold_id not in (ALL, folding.tree.root.id):
-            label, heads = words.label(words.fold(fold_id)), self._scenes.head(fold_id).looks
+            label, heads = words.label(words.fold(fold_id)), self.scenes.head(fold_id).looks
             room = max(header_width(label, facts) for facts in heads)
         return self._place(scene, self._measured(scene, written), gap, room)
 
@@ -144,7 +145,7 @@ class StepPictures:
         for wire, link in zip(scene.wires, links, strict=True):
             gap = step_svg.port_gap(written[wire.own_id])
             gaps[link.head] = max(gaps.get(link.head, 0.0), gap)
-        variants = {card.id: self._scenes.card(card, self.density) for card in scene.cards}
+        variants = {card.id: self.scenes.card(card, self.density) for card in scene.cards}
         groups: dict[str, list[Variants[Card]]] = {}
         for key, one in variants.items():
             groups.setdefault(scene.places.get(key, key), []).append(one)
@@ -152,7 +153,7 @@ class StepPictures:
         for key, one in variants.items():
             place = scene.places.get(key, key)
             group, number = tuple(groups[place]), spine.get(place, -1)
-            found[key] = self._scenes.frames(group, number, gaps.get(place, 0.0))[one]
+            found[key] = self.scenes.frames(group, number, gaps.get(place, 0.0))[one]
         return found
 
     def _looks(self, fold_id: str) -> dict[str, Looks]:
@@ -162,24 +163,24 @@ class StepPictures:
         at = self._shown if inside.is_picture else inside
         found = {}
         for link in at.links:
-            key, variants = f"gv-{link.own_id}", self._scenes.link(link.own_id)
+            key, variants = f"gv-{link.own_id}", self.scenes.link(link.own_id)
             drawn = (
                 self._link(link, look) if inside.is_picture else _classes(link, look)
                 for look in variants.looks
             )
             found[key] = Looks((*drawn, None), variants.numbers())
         for card in at.cards:
-            numbers = self._scenes.card(card.card, self.density).numbers()
-            looks: Iterable[Element] = self._scenes.drawn(card.frames)
+            numbers = self.scenes.card(card.card, self.density).numbers()
+            looks: Iterable[Element] = self.scenes.drawn(card.frames)
             looks = map(card.moved, looks) if inside.is_picture else looks
             found[f"gv-{card.id}"] = Looks((*looks, None), numbers)
-        if marks := self._scenes.marked_in(fold_id):
+        if marks := self.scenes.marked_in(fold_id):
             there = {key: look for key, one in found.items() if (look := one.drawn[0])}
             for key, look in marked(there, marks).items():
                 found[key].drawn = (look, None)
-        words = self._scenes.words
+        words = self.scenes.words
         if words is not None and fold_id != ALL:
-            label, heads = words.label(words.fold(fold_id)), self._scenes.head(fold_id)
+            label, heads = words.label(words.fold(fold_id)), self.scenes.head(fold_id)
             own: dict[str, Value] = {"id": f"gv-header-{fold_id}", "class": "gv-facts"}
             drawn = (Element("g", own, header(label, facts)) for facts in heads.looks)
             found[f"gv-header-{fold_id}"] = Looks((*drawn, None), heads.numbers())
@@ -190,26 +191,26 @@ class StepPictures:
 
     def _explain(self) -> None:
         """Mark what explanations point at, and the folds that it is in."""
-        groups = self._scenes.explained
-        every = self._looks_in(self._scenes.fold_ids) if groups else {}
+        groups = self.scenes.explained
+        every = self._looks_in(self.scenes.fold_ids) if groups else {}
         for step, group in groups.items():
             now = ((key, one.drawn[one.number(step)]) for key, one in every.items())
             there = {key: look for key, look in now if look is not None}
             self.marks[step] = marks_in(there, group)
             more = dict.fromkeys(self.marks[step])
             for mark in self.marks[step]:
-                around = self._scenes.around(mark.id.partition(".")[0])
+                around = self.scenes.around(mark.id.partition(".")[0])
                 more |= dict.fromkeys(replace(mark, id=fold_id) for fold_id in around)
             for key, look in marked(there, more).items():
-                every[key].mark(step, look, step + 1 == self._scenes.steps)
+                every[key].mark(step, look, step + 1 == self.scenes.steps)
 
     # ------------------------------------------------------------------ what is put together
 
     def composed(self, opened: Collection[str]) -> Composed:
         """The picture with these folds open."""
-        knows = self._scenes.knows
+        knows = self.scenes.knows
         return compose(
-            root_of(self._scenes.source.folding, opened),
+            root_of(self.scenes.source.folding, opened),
             opened,
             lambda fold_id: self.inside(fold_id) if knows(fold_id) else None,
             self.direction,
@@ -219,7 +220,7 @@ class StepPictures:
     def _composed(self) -> tuple[Composed, tuple[Element, ...]]:
         """The picture, and what is written at its top."""
         composed = self.composed(self.opened)
-        words = self._scenes.banner(composed.width)
+        words = self.scenes.banner(composed.width)
         return composed.moved((0.0, banner_height(words))), words
 
     @property
@@ -239,7 +240,7 @@ class StepPictures:
     @property
     def _open(self) -> dict[str, Looks]:
         """The elements of the insides that are put together."""
-        root = root_of(self._scenes.source.folding, self.opened)
+        root = root_of(self.scenes.source.folding, self.opened)
         return self._looks_in((root, *(frame.id for frame in self._shown.frames)))
 
     @cached_property
@@ -250,10 +251,10 @@ class StepPictures:
             return {key: one.drawn for key, one in known.items()}
         found: dict[str, tuple[Element | None, ...]] = {}
         for frame in self._shown.frames:
-            looks = self._scenes.head(frame.id).looks
+            looks = self.scenes.head(frame.id).looks
             found[f"gv-header-{frame.id}"] = (*(self._frame(frame, one) for one in looks), None)
         for link in self._shown.links:
-            variants = self._scenes.link(link.own_id).looks
+            variants = self.scenes.link(link.own_id).looks
             found[f"gv-{link.own_id}"] = (*(self._link(link, look) for look in variants), None)
         for card in self._shown.cards:
             key = f"gv-{card.id}"
@@ -267,7 +268,7 @@ class StepPictures:
         return self._changes({key: known[key] for key in self.elements})
 
     def _changes(self, known: Mapping[str, Looks]) -> list[dict[str, int]]:
-        found: list[dict[str, int]] = [{} for _ in range(self._scenes.steps)]
+        found: list[dict[str, int]] = [{} for _ in range(self.scenes.steps)]
         for key, one in known.items():
             for step, number in one.at.items():
                 found[step][key] = number
@@ -275,7 +276,7 @@ class StepPictures:
 
     def _frame(self, frame: Frame, facts: Sequence[str]) -> Element:
         """The frame of an open fold with its header."""
-        words = self._scenes.words
+        words = self.scenes.words
         assert words is not None
         label = words.label(words.fold(frame.id))
         width, height = round(frame.width, 1), round(frame.height, 1)
@@ -310,7 +311,7 @@ class StepPictures:
             link.tail_reach,
             link.head_reach,
             is_edge=link.is_edge,
-            own_id=f"gv-{link.own_id}" if link.is_edge or self._scenes.is_played else "",
+            own_id=f"gv-{link.own_id}" if link.is_edge or self.scenes.is_played else "",
             css=look.css,
             label=label,
         )
@@ -327,7 +328,7 @@ class StepPictures:
 
     def pieces_of(self, fold_ids: Iterable[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The same as text, in pieces that come again and again; none: it does not exist."""
-        written = self._scenes.written
+        written = self.scenes.written
         return {key: tuple(map(written, looks)) for key, looks in self.looks_of(fold_ids).items()}
 
     def changes_of(self, fold_ids: Iterable[str]) -> list[dict[str, int]]:
@@ -339,21 +340,6 @@ class StepPictures:
         """The variants of the elements that the browser gets with the document."""
         return self.pieces_of(counted(self.carried, "folds laid out", len(self.carried), 1))
 
-    @property
-    def browser_looks(self) -> dict[str, tuple[Element | None, ...]]:
-        """The same as elements."""
-        return self.looks_of(self.carried)
-
-    @property
-    def browser_changes(self) -> list[dict[str, int]]:
-        """Per step, of these elements those whose variant changes."""
-        return self.changes_of(self.carried)
-
-    @cached_property
-    def written(self) -> dict[str, tuple[str, ...]]:
-        """The variants of each element as text; ``""``: it does not exist."""
-        return {key: tuple(map("".join, looks)) for key, looks in self.pieces.items()}
-
     # ------------------------------------------------------------------ pictures of steps
 
     def element(
@@ -363,7 +349,9 @@ class StepPictures:
         drawn = self.there(step).values() if self.is_folded else self.drawn(step)
         arrows = self._options.engine_arrows if engine_arrows is None else engine_arrows
         sheet = style(self.css(variables, arrows))
-        return svg(self.size, self.summaries[step], arrows, (sheet, *self._composed[1], *drawn))
+        return svg(
+            self.size, self.scenes.summaries[step], arrows, (sheet, *self._composed[1], *drawn)
+        )
 
     def svg(
         self, step: int = 0, *, engine_arrows: bool | None = None, variables: bool = True
@@ -374,18 +362,18 @@ class StepPictures:
     def around(self, step: int, engine_arrows: bool = False) -> str:
         """The picture of a step without its elements, which the browser puts together."""
         sheet = style(self.css(True, engine_arrows))
-        return write(svg(self.size, self.summaries[step], engine_arrows, (sheet,)))
+        return write(svg(self.size, self.scenes.summaries[step], engine_arrows, (sheet,)))
 
     def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
         """The style sheet of the pictures of all steps."""
-        is_played = self._scenes.is_played
+        is_played = self.scenes.is_played
         sheet = css(
             variables=variables,
             engine_arrows=engine_arrows,
             steps=is_played,
             folds=self.is_folded,
         )
-        found = self._scenes.marks
+        found = self.scenes.marks
         marks = self.drawn_marks if found is None else found.marks
         return sheet + mark_rules(marks, variables=variables)
 
@@ -395,16 +383,6 @@ class StepPictures:
         composed, words = self._composed
         width = max(composed.width, WIDTH if words else 0.0)
         return round(width, 1), round(composed.height + banner_height(words), 1)
-
-    @property
-    def summaries(self) -> Sequence[str]:
-        """A sentence about the graph at each step."""
-        return self._scenes.summaries
-
-    @property
-    def extent_drawn(self) -> Extent:
-        """How much of the graph of all steps is drawn."""
-        return self._scenes.extent
 
     @property
     def drawn_marks(self) -> tuple[Highlight, ...]:

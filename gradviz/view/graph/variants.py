@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from gradviz.model.records import ValueSummary
@@ -67,10 +69,14 @@ class Variants(Generic[Look]):
             self.looks.setdefault(look, len(self.looks))
         self.changes.append((step, look))
 
+    def at(self, step: int) -> Look | None:
+        """The variant at a step."""
+        begun = bisect_right(self.changes, step, key=itemgetter(0))
+        return self.changes[begun - 1][1] if begun else None
+
     def existed(self, step: int) -> bool:
         """Whether there was a variant at a step."""
-        looks = (look for at, look in reversed(self.changes) if at <= step)
-        return next(looks, None) is not None
+        return self.at(step) is not None
 
     def life(self, steps: int) -> Life:
         """First and last step at which it exists, of so many steps."""

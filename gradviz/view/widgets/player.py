@@ -285,7 +285,7 @@ class Player(GraphWidget):
         """
         many = len(self._recording)
         notes = [] if len(self._recording.graph) else ["no autograd graph at any step"]
-        notes += filter(None, [self._animation.extent_drawn.drawn_words.removesuffix(".")])
+        notes += filter(None, [self._animations.scenes.extent.drawn_words.removesuffix(".")])
         notes += [f"{plural(many, 'step')}: {how} to step through them"] if many else []
         return Filmstrip(
             self._animation,
