@@ -10,15 +10,15 @@ import pytest
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.element import Element, write, write_lines
-from gradviz.view.graph import graph_marks
+from gradviz.view.graph import highlights
 from gradviz.view.graph.drawing import draw
-from gradviz.view.graph.element_places import places_of
 from gradviz.view.graph.highlight_style import OVERLAYS, rules
 from gradviz.view.graph.highlights import (
     highlight_legend,
     highlighted,
     highlighted_item,
     mark_rules,
+    places_of,
 )
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import MARKS
@@ -230,7 +230,7 @@ def test_marks_are_looked_up_and_not_gone_through_for_every_item(
         seen.extend(marks)
         return highlighted_item(item, marks)
 
-    monkeypatch.setattr(graph_marks, "highlighted_item", counted)
+    monkeypatch.setattr(highlights, "highlighted_item", counted)
     wire = graph_document(product_and_sum())
     marks = [Highlight(item["id"], "changed", "state") for item in wire["items"]]
     graph_document(product_and_sum(), marks=marks)

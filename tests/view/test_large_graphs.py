@@ -20,7 +20,7 @@ from gradviz.view.export.page import to_page
 from gradviz.view.graph import extent
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.scenes import LIMIT, OUTSIDE
+from gradviz.view.graph.scene import LIMIT, OUTSIDE
 from tests.view.graphs import chain, product_and_sum, tensor
 
 LENGTH = LIMIT + 30

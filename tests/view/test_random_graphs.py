@@ -14,8 +14,7 @@ from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density
 from gradviz.view.graph.cards import node_card
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.geometry import PAD, CardFrame, measure
-from gradviz.view.graph.layout import lay_out
-from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph.layout import lay_out, spines
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines.graph import outline, table

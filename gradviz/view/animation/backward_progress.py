@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from gradviz.model.events import NodeRan, Raised
 from gradviz.model.recording import Recording, StepRecord
-from gradviz.view.graph.card_parts import Status
-from gradviz.view.graph.variants import EdgeGradient
+from gradviz.view.graph.card_parts import EdgeGradient, Status
 
 Edge = tuple[str, int]
 """Node and slot of ``next_functions``."""

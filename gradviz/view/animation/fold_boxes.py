@@ -18,9 +18,9 @@ from gradviz.view.animation.fresh_items import FreshItems
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.fold_words import is_of_loop, title
 from gradviz.view.graph.card_parts import Card, Density, Line, Status
+from gradviz.view.graph.drawn_scenes import Variants
 from gradviz.view.graph.fold_cards import FoldCards
 from gradviz.view.graph.fold_scenes import FoldScenes
-from gradviz.view.graph.variants import Variants
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.step_index import StepIndex
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from gradviz.model.recording import Recording
-from gradviz.view.graph.card_parts import Block, Card
-from gradviz.view.graph.variants import LinkLook
+from gradviz.view.graph.card_parts import Block, Card, LinkLook
 
 
 class Existing(Protocol):

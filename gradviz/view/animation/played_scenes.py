@@ -20,16 +20,21 @@ from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.element import Element
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg, cards, cut_stubs
-from gradviz.view.graph.card_parts import MORE, Block, Card, Density, Status
+from gradviz.view.graph.card_parts import MORE, Block, Card, Density, LinkLook, Status
 from gradviz.view.graph.cut_stubs import CutStub
-from gradviz.view.graph.drawn_scenes import DrawnScenes
+from gradviz.view.graph.drawn_scenes import DrawnScenes, Variants
 from gradviz.view.graph.fold_scenes import FoldScenes
 from gradviz.view.graph.geometry import CardFrame
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.references import reference_card
-from gradviz.view.graph.scene import DrawnLink, Scene
-from gradviz.view.graph.scenes import ALL, OUTSIDE, Saving, WholeScenes
-from gradviz.view.graph.variants import LinkLook, Variants
+from gradviz.view.graph.scene import (
+    ALL,
+    OUTSIDE,
+    DrawnLink,
+    Saving,
+    Scene,
+    WholeScenes,
+    reference_card,
+)
 from gradviz.view.graph_index import GraphIndex, places_of
 from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
 from gradviz.view.whole_index import WholeIndex

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradviz.model.records import Node
-from gradviz.view.graph.variants import Life
+from gradviz.view.graph.drawn_scenes import Life
 
 
 def share_nodes(

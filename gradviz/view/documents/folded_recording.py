@@ -17,7 +17,7 @@ from gradviz.view.documents.folds import LIMIT as NEEDED
 from gradviz.view.documents.folds import SMALL, WIDGET, Room, fold_data, inside_data
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.extent import LEFT_OUT
-from gradviz.view.graph.scenes import ALL
+from gradviz.view.graph.scene import ALL
 from gradviz.view.items import fold_item
 
 LIMIT: Final = (

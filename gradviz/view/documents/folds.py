@@ -18,7 +18,7 @@ from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.placing import DrawnInside
-from gradviz.view.graph.scenes import ALL
+from gradviz.view.graph.scene import ALL
 from gradviz.view.graph_index import LISTED
 from gradviz.view.items import fold_item, folded_item, tensor_item
 

@@ -20,7 +20,7 @@ from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.extent import listed_places
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.graph.scenes import LIMIT
+from gradviz.view.graph.scene import LIMIT
 from gradviz.view.items import item_of
 from gradviz.view.outlines.graph import COLUMNS, cells_of, listed, outline_of
 from gradviz.view.outlines.graph import LIMIT as IN_TEXT

@@ -22,7 +22,7 @@ from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.graph.scenes import LIMIT
+from gradviz.view.graph.scene import LIMIT
 from gradviz.view.outlines.report import cell_text, left_out, report_text
 from gradviz.view.text import clean
 

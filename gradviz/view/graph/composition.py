@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from gradviz.view.graph.fold_header import HEADER
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.graph.placing import DrawnInside, End, PlacedCard, PlacedLink
-from gradviz.view.graph.routes import Place, Span, curve, room
-from gradviz.view.graph.stretch import Stretch
+from gradviz.view.graph.routes import Place, Span, Stretch, curve, room
 
 
 @dataclass(frozen=True, slots=True)

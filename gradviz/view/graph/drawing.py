@@ -14,9 +14,9 @@ from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawn_scenes import DrawnScenes
 from gradviz.view.graph.extent import LEFT_OUT, fits_screen
 from gradviz.view.graph.fold_scenes import FoldScenes
-from gradviz.view.graph.graph_marks import GraphMarks
+from gradviz.view.graph.highlights import GraphMarks
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.graph.scenes import LIMIT, WholeScenes, saving_of
+from gradviz.view.graph.scene import LIMIT, WholeScenes, saving_of
 from gradviz.view.graph.step_pictures import StepPictures, root_of
 from gradviz.view.graph_index import GraphIndex, places_of
 from gradviz.view.whole_index import WholeIndex

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Generic, TypeAlias, TypeVar
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.highlights import Highlight
@@ -10,13 +13,71 @@ from gradviz.view import aria
 from gradviz.view.element import Element, write_pieces
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import card_svg
-from gradviz.view.graph.card_parts import Card, Density
+from gradviz.view.graph.card_parts import Card, Density, LinkLook
 from gradviz.view.graph.extent import Extent, banner, extent_of, written
 from gradviz.view.graph.geometry import CardFrame, measure, together
-from gradviz.view.graph.graph_marks import GraphMarks
-from gradviz.view.graph.scene import Scene
-from gradviz.view.graph.scenes import ALL, Scenes
-from gradviz.view.graph.variants import LinkLook, Variants
+from gradviz.view.graph.highlights import GraphMarks
+from gradviz.view.graph.scene import ALL, Scene, Scenes
+
+Look = TypeVar("Look")
+Life: TypeAlias = tuple[int, int]
+"""The first and last step at which something exists."""
+
+
+class Variants(Generic[Look]):
+    """The variants of one item over the steps; ``None`` where it does not exist."""
+
+    def __init__(self) -> None:
+        self.looks: dict[Look, int] = {}
+        """Each variant once, with its number from 0."""
+        self.changes: list[tuple[int, Look | None]] = []
+        """Steps at which a variant begins."""
+
+    @classmethod
+    def of(cls, look: Look) -> Variants[Look]:
+        """The one variant of what is the same at all steps."""
+        variants = cls()
+        variants.put(0, look)
+        return variants
+
+    @property
+    def now(self) -> Look | None:
+        """The variant at the last added step."""
+        return self.changes[-1][1] if self.changes else None
+
+    def put(self, step: int, look: Look | None) -> None:
+        """Set the variant from ``step`` on."""
+        if look == self.now:
+            return
+        if look is not None:
+            self.looks.setdefault(look, len(self.looks))
+        self.changes.append((step, look))
+
+    def at(self, step: int) -> Look | None:
+        """The variant at a step."""
+        begun = bisect_right(self.changes, step, key=itemgetter(0))
+        return self.changes[begun - 1][1] if begun else None
+
+    def existed(self, step: int) -> bool:
+        """Whether there was a variant at a step."""
+        return self.at(step) is not None
+
+    def life(self, steps: int) -> Life:
+        """First and last step at which it exists, of so many steps."""
+        there = [i for i, (_, look) in enumerate(self.changes) if look is not None]
+        last = there[-1] + 1
+        return self.changes[there[0]][0], self.changes[last][0] - 1 if last < len(
+            self.changes
+        ) else steps
+
+    def numbers(self) -> dict[int, int]:
+        """The number of the variant from a step on, by the step; how many there are where it does
+        not exist."""
+        none = len(self.looks)
+        return {0: none} | {
+            step: none if look is None else self.looks[look] for step, look in self.changes
+        }
+
 
 ONLY: Variants[LinkLook] = Variants.of(LinkLook())
 """A link that is always there."""

@@ -13,12 +13,10 @@ from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.extent import fits_screen
 from gradviz.view.graph.geometry import CardFrame
-from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Point, lay_out
-from gradviz.view.graph.layout_links import Link
+from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Link, Point, lay_out
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.routes import Place, Routes, Span, room
+from gradviz.view.graph.routes import Place, Routes, Span, Stretch, room
 from gradviz.view.graph.scene import DrawnLink, Scene
-from gradviz.view.graph.stretch import Stretch
 from gradviz.view.text import px
 
 SPARED: Final = 12.0

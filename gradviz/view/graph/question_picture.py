@@ -20,12 +20,10 @@ from gradviz.view.graph.card_lines import FEW
 from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.drawn_scenes import DrawnScenes
 from gradviz.view.graph.geometry import CardFrame
-from gradviz.view.graph.layout import Direction, LayoutBox, Point, lay_out
-from gradviz.view.graph.layout_links import Link
+from gradviz.view.graph.layout import Direction, LayoutBox, Link, Point, lay_out
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.placing import DrawnInside, as_laid_out
-from gradviz.view.graph.scene import Scene
-from gradviz.view.graph.scenes import LIMIT, WholeScenes, saving_of
+from gradviz.view.graph.scene import LIMIT, Scene, WholeScenes, saving_of
 from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import coloured, css

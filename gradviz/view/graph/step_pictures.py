@@ -17,22 +17,18 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.progress import counted
 from gradviz.view.element import Element, Value, style, svg, write, write_lines
 from gradviz.view.formatting import join
-from gradviz.view.graph import card_svg, step_svg
-from gradviz.view.graph.card_parts import Card, Density
+from gradviz.view.graph import card_svg
+from gradviz.view.graph.card_parts import Card, Density, EdgeGradient, LinkLook
 from gradviz.view.graph.composition import Composed, Frame, compose
-from gradviz.view.graph.drawn_scenes import DrawnScenes
-from gradviz.view.graph.explained_steps import marked, marks_in
+from gradviz.view.graph.drawn_scenes import DrawnScenes, Variants
 from gradviz.view.graph.extent import WIDTH, banner_height
 from gradviz.view.graph.fold_header import HEADER, header, header_width
 from gradviz.view.graph.geometry import CardFrame, count_gap
-from gradviz.view.graph.highlights import mark_rules
-from gradviz.view.graph.layout import Direction, Point
-from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph.highlights import mark_rules, marked, marks_in
+from gradviz.view.graph.layout import Direction, Point, spines
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.placing import DrawnInside, PlacedCard, PlacedLink, placed
-from gradviz.view.graph.scene import Scene
-from gradviz.view.graph.scenes import ALL
-from gradviz.view.graph.variants import EdgeGradient, LinkLook, Variants
+from gradviz.view.graph.scene import ALL, Scene
 from gradviz.view.style import css
 from gradviz.view.text import px
 
@@ -120,7 +116,7 @@ class StepPictures:
         }
         every = [one for ones in written.values() for one in ones]
         gap = max(
-            step_svg.rank_gap(every, self.direction),
+            card_svg.rank_gap(every, self.direction),
             count_gap((wire.count for wire in scene.wires), self.direction),
         )
         room = 0.0
@@ -143,7 +139,7 @@ class StepPictures:
         spine = spines(list(dict.fromkeys(e for one in links for e in (one.tail, one.head))), links)
         gaps: dict[str, float] = {}
         for wire, link in zip(scene.wires, links, strict=True):
-            gap = step_svg.port_gap(written[wire.own_id])
+            gap = card_svg.port_gap(written[wire.own_id])
             gaps[link.head] = max(gaps.get(link.head, 0.0), gap)
         variants = {card.id: self.scenes.card(card, self.density) for card in scene.cards}
         groups: dict[str, list[Variants[Card]]] = {}
@@ -302,7 +298,7 @@ class StepPictures:
             head = self._boxes[link.head[0]]
             assert isinstance(head, PlacedCard)
             space = head.width / head.frames[0].box.inputs
-            label = step_svg.gradient(look.written, path[-1], space, self.direction)
+            label = card_svg.gradient(look.written, path[-1], space, self.direction)
         drawn = card_svg.link(
             path,
             link.source,
@@ -426,7 +422,7 @@ class StepPictures:
     def drawn(self, step: int) -> Iterator[Element]:
         """Every element in its variant at a step."""
         for key, number in self.at(step).items():
-            yield self.elements[key][number] or step_svg.absent(key)
+            yield self.elements[key][number] or card_svg.absent(key)
 
     def there(self, step: int) -> dict[str, Element]:
         """All elements that exist at a step."""

@@ -17,7 +17,7 @@ from gradviz.view.graph.composition import Composed, compose
 from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.stretch import Stretch
+from gradviz.view.graph.routes import Stretch
 from tests.view.crossings import points_along
 from tests.view.documents import as_text
 from tests.view.folds import blocks, drawing_of, folded_graphs

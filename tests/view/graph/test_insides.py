@@ -11,9 +11,9 @@ from gradviz.model import Graph, Node
 from gradviz.model.fold import Fold
 from gradviz.view.element import classes_of
 from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.fold_scenes import PORTS, Insides
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.rims import PORTS, Insides
-from gradviz.view.graph.scenes import ALL as BOX
+from gradviz.view.graph.scene import ALL as BOX
 from tests.view.folds import blocks, drawing_of, folded_graphs
 from tests.view.graphs import often_used, saved, tensor
 
