@@ -28,6 +28,7 @@ from gradviz.model.records import Hook
 from gradviz.view.animation.played_scenes import PlayedScenes
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import ALL as WHOLE
 from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.step_index import step_indexes
@@ -380,7 +381,7 @@ def animation_of(
 
 def texts_of(pictures: StepPictures) -> dict[str, tuple[str, ...]]:
     """The variants of each element as text; ``""``: it does not exist."""
-    return {key: tuple(map("".join, looks)) for key, looks in pictures.pieces.items()}
+    return {key: tuple(map("".join, looks)) for key, looks in pictures.pieces_of([WHOLE]).items()}
 
 
 def assert_moments_know_what_their_graphs_know(recording: Recording) -> None:

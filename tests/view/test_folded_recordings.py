@@ -75,10 +75,11 @@ def nodes_in(pictures: StepPictures, step: int) -> dict[str, tuple[frozenset[str
     """The cards of nodes that exist at a step, in whatever fold, with their marks and words."""
     found = {}
     at: dict[str, int] = {}
-    for changes in pictures.changes_of(pictures.carried)[: step + 1]:
+    known = pictures.scenes.fold_ids
+    for changes in pictures.changes_of(known)[: step + 1]:
         at.update(changes)
     for key, number in at.items():
-        look = pictures.looks_of(pictures.carried)[key][number]
+        look = pictures.looks_of(known)[key][number]
         if look is not None and key.startswith("gv-n") and "data-id" in look.attributes:
             found[key] = marks(look), look.text("aria-label")
     return found
@@ -91,7 +92,6 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
     assert animations.folding
     flat = PlayedScenes(recording, DEFAULT, ["compact"]).cards["compact"]
     folded = animations["compact"]
-    folded.carry(animations.scenes.fold_ids)
     for step in range(len(recording.records)):
         expected = {}
         for key, variants in flat.items():

@@ -111,7 +111,10 @@ def test_of_what_is_new_it_is_not_said_that_it_changed() -> None:
 
 
 def test_a_leafs_tensor_is_marked_on_its_node() -> None:
-    cards = {key: place.node for key, place in places_of(PICTURE.inside).items() if place.node}
+    places = {
+        key: one for key, one in places_of(PICTURE.inside).items() if "gv-node" in one.classes
+    }
+    cards = {key: one.text("data-id") for key, one in places.items() if key[0] == "t"}
     assert cards == {"t0": "n3", "t1": "n4", "t2": "n2"}
     assert badges(marked(overlay_svg(PICTURE, [Highlight("t0", "unreached")]), "n3")) == [
         "∅ unreached"

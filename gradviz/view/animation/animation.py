@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
@@ -62,16 +61,6 @@ class Animations(Drawing):
         return sum(
             len(text) for looks in chain.from_iterable(pieces) for look in looks for text in look
         )
-
-    def carry(self, fold_ids: Sequence[str]) -> None:
-        """Choose the folds whose insides the browser gets with the document."""
-        for one in self.values():
-            one.carry(fold_ids)
-
-    @property
-    def carried(self) -> Sequence[str]:
-        """The folds whose insides the browser gets with the document."""
-        return self[self.opening].carried
 
 
 def densities_of(options: DrawOptions, nodes: int, boxes: int) -> tuple[Density, ...]:

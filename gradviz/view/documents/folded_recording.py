@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -46,8 +46,8 @@ class RecordedFolds:
         self._shown, self._words = animations.scenes.shown, boxes.words
         self._opened = self._folding.opening.ids
 
-    def carry(self, room: Room) -> None:
-        """Choose the insides that a document has: those that are open at first in any case; then
+    def carried(self, room: Room) -> tuple[str, ...]:
+        """The folds whose insides a document has: those that are open at first in any case; then
         those that steps open, and all others, the outer ones first, as many as there is room
         for."""
         carried = dict.fromkeys((ALL, *(key for key in self._shown if key in self._opened)))
@@ -60,7 +60,7 @@ class RecordedFolds:
                 break
             carried[fold_id] = None
             used += 0 if is_small else self._animations.bytes_of(fold_id)
-        self._animations.carry(tuple(carried))
+        return tuple(carried)
 
     def answer(self, fold_ids: Sequence[str]) -> bytes:
         """The insides of folds in every density, with the variants of their elements and the steps
@@ -94,14 +94,14 @@ class RecordedFolds:
         }
         return json.dumps(answer, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
-    @property
-    def field(self) -> dict[str, Any]:
-        """The field ``fold`` of the document; cards are among the elements of its pictures."""
-        tree, carried = self._tree, self._animations.carried
+    def field(self, carried: Collection[str]) -> dict[str, Any]:
+        """The field ``fold`` of a document that has these insides; cards are among the elements of
+        its pictures."""
+        tree = self._tree
         needed = NEEDED if len(self._shown) == len(tree) else LIMIT
         return {
             "opened": list(by_number(self._opened)),
-            "current": list(self._current()),
+            "current": list(self._current(carried)),
             "direction": self._animations.scenes.source.options.direction,
             "folds": [self._fold(one, one.id in carried) for one in tree if self._is_listed(one)],
             "insides": self._insides(carried),
@@ -141,14 +141,14 @@ class RecordedFolds:
             link["id"] = link["id"] or f"{link['source']}.{link['target']}"
         return {**data, "header": ""}
 
-    def _current(self) -> Iterator[list[Any]]:
+    def _current(self, carried: Collection[str]) -> Iterator[list[Any]]:
         """The steps from which on another turn of a loop runs, each with the folds that are open
         since it does: the turn, and what is around it."""
-        shown, before = frozenset(self._animations.carried), ""
+        before = ""
         for step, turn in enumerate(self._boxes.turns if self._folding.is_automatic else ()):
             if turn != before:
                 around = {turn, *self._around(turn)}
-                yield [step, list(by_number((around & shown) - self._opened))]
+                yield [step, list(by_number(around.intersection(carried) - self._opened))]
             before = turn
 
     def _around(self, fold_id: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -71,7 +71,7 @@ class FoldDocument:
         self._tree, densities = drawing.folding.tree, drawing.densities
         self._densities = densities
         self.insides: dict[Density, dict[str, dict[str, Any]]] = {d: {} for d in densities}
-        first = [*self._first()] if wanted is None else []
+        first = self._first() if wanted is None else []
         self._fill(first, self._others() if wanted is None else wanted)
         every = chain.from_iterable(found.values() for found in self.insides.values())
         self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
@@ -163,14 +163,14 @@ class FoldDocument:
         has_inside = any(fold.id in ids for ids in self.insides.values())
         return fold_data(fold, self._tree, self._drawing.words, has_inside)
 
-    def _first(self) -> Iterator[tuple[str, Density]]:
+    def _first(self) -> list[tuple[str, Density]]:
+        """The insides that are there in any case."""
         ids = self._folding.opening.ids
         keys = [ALL, *(fold.id for fold in self._tree if fold.id in ids)]
-        return ((key, density) for density in self._densities for key in keys)
+        return [(key, density) for density in self._densities for key in keys]
 
     def _others(self) -> Iterator[tuple[str, Density]]:
-        for density in self._densities:
-            yield from ((fold.id, density) for fold in self._by_depth())
+        return ((fold.id, density) for density in self._densities for fold in self._by_depth())
 
     def _by_depth(self) -> Iterator[Fold]:
         level = [self._tree.root]
@@ -179,26 +179,21 @@ class FoldDocument:
             level = [inner for fold in level for inner in fold.folds]
 
     def _fill(
-        self, first: Iterable[tuple[str, Density]], others: Iterable[tuple[str, Density]]
+        self, first: Sequence[tuple[str, Density]], others: Iterable[tuple[str, Density]]
     ) -> None:
         """Take the first insides, then others until there is no room. Of a small graph those of one
         density fit in any case."""
         is_small = self._room == WIDGET and len(self._tree.graph) <= SMALL
-        used = sum(self._put(*one) for one in first)
-        for fold_id, density in others:
-            if fold_id in self.insides[density]:
+        used = 0
+        for number, (fold_id, density) in enumerate(chain(first, others)):
+            there = self.insides[density]
+            if fold_id in there:
                 continue
-            is_free = is_small and density == self._densities[0]
-            is_full = len(self.insides[density]) >= self._room.count or used >= self._room.size
-            if is_full and not is_free:
+            is_free = number < len(first) or (is_small and density == self._densities[0])
+            if not is_free and (len(there) >= self._room.count or used >= self._room.size):
                 return
-            used += self._put(fold_id, density)
-
-    def _put(self, fold_id: str, density: Density) -> int:
-        """Add an inside; returns its size."""
-        inside = self.inside(fold_id, density)
-        self.insides[density][fold_id] = inside
-        return len(json.dumps(inside, ensure_ascii=False))
+            there[fold_id] = self.inside(fold_id, density)
+            used += len(json.dumps(there[fold_id], ensure_ascii=False))
 
     def inside(self, fold_id: str, density: Density) -> dict[str, Any]:
         """The inside of a fold as plain data."""

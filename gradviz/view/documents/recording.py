@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.fold_runs import FoldRun
+from gradviz.model.progress import counted
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
@@ -30,6 +31,7 @@ from gradviz.view.element import classes_of
 from gradviz.view.fold_words import title
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import ALL
 from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.graph import COLUMNS
 from gradviz.view.outlines.recording import recording_outline, recording_title, summary
@@ -76,8 +78,7 @@ def recording_document(
     animations = animations or Animations(recording, options)
     boxes = animations.scenes.boxes
     folds = None if boxes is None else RecordedFolds(animations, boxes)
-    if folds is not None:
-        folds.carry(insides)
+    carried = (ALL,) if folds is None else folds.carried(insides)
     some, sentences = animations[animations.opening], captions(recording)
     opening = opening_step(recording, some) if chosen is None else chosen
     pieces: dict[str, int] = {}
@@ -91,7 +92,10 @@ def recording_document(
         "pictures": {
             density: {
                 "svg": _svg(animation, opening, options),
-                "elements": looks_in(animation.pieces, pieces),
+                "elements": looks_in(
+                    animation.pieces_of(counted(carried, "folds laid out", len(carried), 1)),
+                    pieces,
+                ),
             }
             for density, animation in animations.items()
         },
@@ -103,13 +107,13 @@ def recording_document(
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "views": list(_views(recording, animations, folds, sentences)),
+        "views": list(_views(recording, animations, folds, carried, sentences)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
         "legend": [
             *highlight_legend(some.drawn_marks),
-            *legend(_used(animations.values())),
+            *legend(_used(animations.values(), carried)),
         ],
     }
     if recording.fold_runs:
@@ -126,7 +130,7 @@ def recording_document(
             for run in recording.fold_runs
         ]
     if folds is not None:
-        document["fold"] = folds.field
+        document["fold"] = folds.field(carried)
     if extent := animations.scenes.extent.document:
         document["extent"] = extent
     if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
@@ -169,9 +173,9 @@ def check_step(recording: Recording, step: object, option: str) -> int:
         raise OptionError(f"{option}: {error}") from None
 
 
-def _used(animations: Iterable[StepPictures]) -> set[str]:
+def _used(animations: Iterable[StepPictures], carried: Sequence[str]) -> set[str]:
     """The classes that are drawn at any step in any density."""
-    looks = (looks for one in animations for looks in one.looks_of(one.carried).values())
+    looks = (looks for one in animations for looks in one.looks_of(carried).values())
     return classes_of(look for group in looks for look in group if look is not None)
 
 
@@ -179,11 +183,12 @@ def _views(
     recording: Recording,
     animations: Animations,
     folds: RecordedFolds | None,
+    carried: Sequence[str],
     sentences: Sequence[Sentence],
 ) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
-    changes = {density: one.changes_of(one.carried) for density, one in animations.items()}
+    changes = {density: one.changes_of(carried) for density, one in animations.items()}
     rows = animations.scenes.step_items
     items = marked_items(recording, rows, animation.marks)
     if folds is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.fold import FoldTree
@@ -23,35 +23,27 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
 
-class ElementPlace(NamedTuple):
-    """The group of a node, an edge, a saved tensor or a tensor."""
-
-    element: Element
-    node: str = ""
-    """For a leaf's tensor, the id of the node whose card shows it."""
-
-
-def places_of(elements: Iterable[Element]) -> dict[str, ElementPlace]:
+def places_of(elements: Iterable[Element]) -> dict[str, Element]:
     """Groups by id: ``"n0"``, ``"n0.1"``, ``"n0.saved.0"``, ``"t0"``.
 
     An entry of ``next_functions`` that is ``None`` is its stub, a leaf's tensor the card of its
     node.
     """
-    found: dict[str, ElementPlace] = {}
-    standing_for: dict[str, ElementPlace] = {}
-    cuts: dict[str, ElementPlace] = {}
+    found: dict[str, Element] = {}
+    standing_for: dict[str, Element] = {}
+    cuts: dict[str, Element] = {}
     for element in all_of(elements):
         classes = element.classes
         if element.tag != "g" or not classes or "gv-absent" in classes:
             continue
         if key := element.text("data-id") or element.text("id").removeprefix("gv-"):
             # The row of a cut has the id of the tensor whose card it is on.
-            (cuts if "gv-cut" in classes else found).setdefault(key, ElementPlace(element))
+            (cuts if "gv-cut" in classes else found).setdefault(key, element)
         if "gv-stub" in classes and "data-slot" in element.attributes:
             slot = f"{element.text('data-source')}.{element.text('data-slot')}"
-            found.setdefault(slot, ElementPlace(element))
+            found.setdefault(slot, element)
         if "gv-node" in classes and (tensor := element.text("data-tensor")):
-            standing_for.setdefault(tensor, ElementPlace(element, element.text("data-id")))
+            standing_for.setdefault(tensor, element)
     return cuts | standing_for | found
 
 
@@ -66,7 +58,7 @@ def highlighted(elements: Iterable[Element], marks: Iterable[Highlight]) -> list
     for mark in marks:
         place = places.get(mark.id) or places.get(mark.id.partition(".")[0])
         if place is not None:
-            marks_on.setdefault(id(place.element), []).append(mark)
+            marks_on.setdefault(id(place), []).append(mark)
     return [_overlaid(element, marks_on) for element in elements] if marks_on else elements
 
 

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 from gradviz.model.folding import Folding
 from gradviz.model.highlights import Highlight
-from gradviz.model.progress import counted
 from gradviz.view.element import Element, Value, style, svg, write, write_lines
 from gradviz.view.formatting import join
 from gradviz.view.graph import card_svg
@@ -86,23 +85,13 @@ class StepPictures:
         self.looks = lru_cache(maxsize=scenes.kept)(self._looks)
         self.marks: dict[int, tuple[Highlight, ...]] = {}
         """What explanations point at, by the step at which it was noticed."""
-        self.carried: Sequence[str] = (ALL,)
-        """The folds whose insides the browser gets with the document."""
         self.open(opened)
         self._explain()
 
     def open(self, opened: Collection[str]) -> None:
         """Choose which folds are open in the pictures."""
         self.opened = opened
-        self._forget("_composed", "elements", "changes", "_boxes", "_curves")
-
-    def carry(self, fold_ids: Sequence[str]) -> None:
-        """Choose the folds whose insides the browser gets with the document."""
-        self.carried = tuple(fold_ids)
-        self._forget("pieces")
-
-    def _forget(self, *names: str) -> None:
-        for name in names:
+        for name in ("_composed", "elements", "changes", "_boxes", "_curves"):
             self.__dict__.pop(name, None)
 
     # ------------------------------------------------------------------ what is in a fold
@@ -330,11 +319,6 @@ class StepPictures:
     def changes_of(self, fold_ids: Iterable[str]) -> list[dict[str, int]]:
         """Per step, of these elements those whose variant changes."""
         return self._changes(self._looks_in(fold_ids))
-
-    @cached_property
-    def pieces(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """The variants of the elements that the browser gets with the document."""
-        return self.pieces_of(counted(self.carried, "folds laid out", len(self.carried), 1))
 
     # ------------------------------------------------------------------ pictures of steps
 
