@@ -251,12 +251,12 @@ def inside_data(
                 "head": list(link.head),
                 "tail_reach": list(link.tail_reach),
                 "head_reach": list(link.head_reach),
-                "id": link.id,
-                "source": link.source,
-                "target": link.target,
-                "slot": link.slot,
-                "count": link.count,
-                "is_edge": link.is_edge,
+                "id": link.wire.key,
+                "source": link.wire.source,
+                "target": link.wire.target,
+                "slot": link.wire.slot,
+                "count": link.wire.count,
+                "is_edge": link.wire.is_edge,
             }
             for link in inside.links
         ],

@@ -66,24 +66,23 @@ class PlacedLink:
     tail_reach: Point
     """How far it goes on into the box of the card that it comes from."""
     head_reach: Point
-    id: str
-    source: str
-    """The card or node where it is an entry of ``next_functions``, or that saved it."""
-    target: str
-    """The card or node that this points to, or the tensor that was saved."""
-    slot: int | None
-    count: int
-    is_edge: bool
+    wire: DrawnLink
 
-    @property
-    def own_id(self) -> str:
-        """An id that a tensor saved from outside has, too."""
-        return self.id or f"{self.source}.{self.target}"
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The frame around an open fold, with its header on top."""
+
+    id: str
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnInside:
-    """The inside of one fold, placed."""
+    """The inside of one fold, placed; or a picture that is made of those of open folds."""
 
     width: float
     height: float
@@ -94,7 +93,21 @@ class DrawnInside:
     outputs: tuple[float, ...]
     """Where they go out."""
     is_picture: bool = False
-    """Whether it is a picture of its own, in which links are curves already."""
+    """Whether its links are curves already."""
+    frames: tuple[Frame, ...] = ()
+    """Those of open folds in it, a frame before those in it."""
+
+    def moved(self, by: Point) -> DrawnInside:
+        """The same, elsewhere."""
+        return replace(
+            self,
+            cards=tuple(replace(c, x=c.x + by[0], y=c.y + by[1]) for c in self.cards),
+            frames=tuple(replace(f, x=f.x + by[0], y=f.y + by[1]) for f in self.frames),
+            links=tuple(
+                replace(one, points=tuple((x + by[0], y + by[1]) for x, y in one.points))
+                for one in self.links
+            ),
+        )
 
 
 def rim_id(side: str, port: int) -> str:
@@ -211,19 +224,7 @@ def _link(
         frame = min(frames[key], key=lambda one: sum(bool(pill.label) for pill in one.card.outputs))
         ends.append(((key, port), card_svg.reach(frame, port, is_head, direction)))
     (tail, tail_reach), (head, head_reach) = ends
-    return PlacedLink(
-        points,
-        tail,
-        head,
-        tail_reach,
-        head_reach,
-        wire.key,
-        wire.source,
-        wire.target,
-        wire.slot,
-        wire.count,
-        wire.is_edge,
-    )
+    return PlacedLink(points, tail, head, tail_reach, head_reach, wire)
 
 
 _THIN: Final = {"TB": (8.0, 1.0), "LR": (1.0, 8.0)}

@@ -18,7 +18,7 @@ from gradviz.view.element import Element, Value, style, svg, write, write_lines
 from gradviz.view.formatting import join
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card, Density, EdgeGradient, LinkLook
-from gradviz.view.graph.composition import Composed, Frame, compose
+from gradviz.view.graph.composition import compose
 from gradviz.view.graph.drawn_scenes import DrawnScenes, Variants
 from gradviz.view.graph.extent import WIDTH, banner_height
 from gradviz.view.graph.fold_header import HEADER, header, header_width
@@ -26,7 +26,7 @@ from gradviz.view.graph.geometry import CardFrame, count_gap
 from gradviz.view.graph.highlights import mark_rules, marked, marks_in
 from gradviz.view.graph.layout import Direction, Point, spines
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.placing import DrawnInside, PlacedCard, PlacedLink, placed
+from gradviz.view.graph.placing import DrawnInside, Frame, PlacedCard, PlacedLink, placed
 from gradviz.view.graph.scene import ALL, Scene
 from gradviz.view.style import css
 from gradviz.view.text import px
@@ -148,7 +148,7 @@ class StepPictures:
         at = self._shown if inside.is_picture else inside
         found = {}
         for link in at.links:
-            key, variants = f"gv-{link.own_id}", self.scenes.link(link.own_id)
+            key, variants = f"gv-{link.wire.own_id}", self.scenes.link(link.wire.own_id)
             drawn = (
                 self._link(link, look) if inside.is_picture else _classes(link, look)
                 for look in variants.looks
@@ -191,7 +191,7 @@ class StepPictures:
 
     # ------------------------------------------------------------------ what is put together
 
-    def composed(self, opened: Collection[str]) -> Composed:
+    def composed(self, opened: Collection[str]) -> DrawnInside:
         """The picture with these folds open."""
         knows = self.scenes.knows
         return compose(
@@ -202,14 +202,14 @@ class StepPictures:
         )
 
     @cached_property
-    def _composed(self) -> tuple[Composed, tuple[Element, ...]]:
+    def _composed(self) -> tuple[DrawnInside, tuple[Element, ...]]:
         """The picture, and what is written at its top."""
         composed = self.composed(self.opened)
         words = self.scenes.banner(composed.width)
         return composed.moved((0.0, banner_height(words))), words
 
     @property
-    def _shown(self) -> Composed:
+    def _shown(self) -> DrawnInside:
         return self._composed[0]
 
     @cached_property
@@ -220,7 +220,7 @@ class StepPictures:
     @cached_property
     def _curves(self) -> dict[str, tuple[Point, ...]]:
         """The points of each link, by the id of its element."""
-        return {f"gv-{link.own_id}": link.points for link in self._shown.links}
+        return {f"gv-{link.wire.own_id}": link.points for link in self._shown.links}
 
     @property
     def _open(self) -> dict[str, Looks]:
@@ -239,8 +239,8 @@ class StepPictures:
             looks = self.scenes.head(frame.id).looks
             found[f"gv-header-{frame.id}"] = (*(self._frame(frame, one) for one in looks), None)
         for link in self._shown.links:
-            variants = self.scenes.link(link.own_id).looks
-            found[f"gv-{link.own_id}"] = (*(self._link(link, look) for look in variants), None)
+            variants = self.scenes.link(link.wire.own_id).looks
+            found[f"gv-{link.wire.own_id}"] = (*(self._link(link, look) for look in variants), None)
         for card in self._shown.cards:
             key = f"gv-{card.id}"
             found[key] = tuple(look and card.moved(look) for look in known[key].drawn)
@@ -282,7 +282,7 @@ class StepPictures:
         """A link at its place, with its number where it is several, and without the arrow heads at
         what it only passes: open folds, and the rim."""
         path = tuple((round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in link.points)
-        label = card_svg.count(link.count, path[-1], self.direction)
+        label = card_svg.count(link.wire.count, path[-1], self.direction)
         if look.written is not None:
             head = self._boxes[link.head[0]]
             assert isinstance(head, PlacedCard)
@@ -290,13 +290,13 @@ class StepPictures:
             label = card_svg.gradient(look.written, path[-1], space, self.direction)
         drawn = card_svg.link(
             path,
-            link.source,
-            link.target,
-            link.slot,
+            link.wire.source,
+            link.wire.target,
+            link.wire.slot,
             link.tail_reach,
             link.head_reach,
-            is_edge=link.is_edge,
-            own_id=f"gv-{link.own_id}" if link.is_edge or self.scenes.is_played else "",
+            is_edge=link.wire.is_edge,
+            own_id=f"gv-{link.wire.own_id}" if link.wire.is_edge or self.scenes.is_played else "",
             css=look.css,
             label=label,
         )
@@ -422,5 +422,5 @@ def root_of(folding: Folding | None, opened: Collection[str]) -> str:
 
 def _classes(link: PlacedLink, look: LinkLook) -> Element:
     """The classes of a link, as an element."""
-    name = "gv-edge" if link.is_edge else "gv-uses"
+    name = "gv-edge" if link.wire.is_edge else "gv-uses"
     return Element("g", {"class": f"{name} {look.css}".rstrip()})

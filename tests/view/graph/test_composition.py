@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from gradviz.view.documents.folds import inside_data
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.composition import Composed, compose
+from gradviz.view.graph.composition import compose
 from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.placing import DrawnInside
 from gradviz.view.graph.routes import Stretch
 from tests.view.crossings import points_along
 from tests.view.documents import as_text
@@ -43,7 +44,7 @@ def is_inside(one: Any, outer: Any) -> bool:
     )
 
 
-def boxes_of(composed: Composed) -> dict[str, Any]:
+def boxes_of(composed: DrawnInside) -> dict[str, Any]:
     """Cards and frames by id."""
     cards: dict[str, Any] = {card.id: card for card in composed.cards}
     return cards | {frame.id: frame for frame in composed.frames}
@@ -102,7 +103,7 @@ def test_every_link_ends_on_its_ports(graph: Any, random: Any, direction: Direct
             box = boxes[key]
             corner, size = ((box.x, box.width), (box.y, box.height))[across]
             rim = corner + size if at_end else corner
-            assert point[across] == pytest.approx(rim, abs=NEAR), (link.id, key)
+            assert point[across] == pytest.approx(rim, abs=NEAR), (link.wire.key, key)
             corner, size = ((box.x, box.width), (box.y, box.height))[1 - across]
             assert corner - NEAR <= point[1 - across] <= corner + size + NEAR
 
@@ -184,7 +185,7 @@ def test_closing_a_fold_restores_the_same_bytes() -> None:
 
     def text(opened: Iterable[str]) -> str:
         composed = drawing[COMPACT].composed(set(opened))
-        assert isinstance(composed, Composed)
+        assert isinstance(composed, DrawnInside)
         return drawing[COMPACT].svg() + repr(composed)
 
     before = text({"f0"})
@@ -219,7 +220,7 @@ def result(drawing: GraphDrawing, opened: set[str], root: str) -> dict[str, Any]
             "cards": [placed(card) for card in composed.cards],
             "frames": [placed(frame) for frame in composed.frames],
             "links": [
-                {"id": link.id, "points": [[rounded(x), rounded(y)] for x, y in link.points]}
+                {"id": link.wire.key, "points": [[rounded(x), rounded(y)] for x, y in link.points]}
                 for link in composed.links
             ],
             "inputs": [*map(rounded, composed.inputs)],

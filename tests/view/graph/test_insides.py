@@ -52,10 +52,12 @@ def test_every_member_has_one_card_and_every_entry_one_way(graph: Graph) -> None
         assert len(inside.inputs) == rim.input_ports <= PORTS
         assert len(inside.outputs) == rim.output_ports <= PORTS
         for link in inside.links:
-            if link.slot is not None:
-                ends[link.source, link.slot] = ends.get((link.source, link.slot), 0) + 1
+            if link.wire.slot is not None:
+                ends[link.wire.source, link.wire.slot] = (
+                    ends.get((link.wire.source, link.wire.slot), 0) + 1
+                )
             elif graph.place_of(link.head[0]) is not None:
-                ends[link.head[0], -1] = ends.get((link.head[0], -1), 0) + link.count
+                ends[link.head[0], -1] = ends.get((link.head[0], -1), 0) + link.wire.count
     for node in graph.nodes:
         entries = sum(entry is not None for entry in node.next_functions)
         slots = [count for (key, slot), count in ends.items() if key == node.id and slot >= 0]
@@ -122,7 +124,7 @@ def test_many_values_over_a_rim_have_one_port_with_their_number() -> None:
     inside = drawing[COMPACT].inside("f0")
     net = next(fold for fold in drawing.tree.root.folds)
     (link,) = [one for one in inside.links if one.tail[0] == net.id]
-    assert (link.tail, link.head, link.count) == ((net.id, 0), ("n0", 0), count)
+    assert (link.tail, link.head, link.wire.count) == ((net.id, 0), ("n0", 0), count)
     assert len(drawing[COMPACT].inside(net.id).outputs) == 1
 
 
