@@ -58,6 +58,10 @@ class FoldFacts:
         self._index = graph_index
         self._labels: dict[str, str] = {}
 
+    def fold(self, fold_id: str) -> Fold:
+        """A fold by its id."""
+        return self._tree[fold_id]
+
     def label(self, fold: Fold) -> str:
         """What it is called, seen from the fold that it is in; for its name all of it is read."""
         known = self._labels.get(fold.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from gradviz.model.fold import Fold
@@ -24,6 +25,28 @@ def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
         "prev": list(graph_index.consumers.get(node.id, ())),
         "details": sections_of(inspector.node_sections(node, graph_index, tags=False)),
     }
+
+
+def item_of(
+    one: Node | TensorInfo, graph_index: GraphIndex, left_out: Collection[str] = ()
+) -> dict[str, Any]:
+    """What can be found and selected of a graph that is drawn as it is: a node, a tensor it made,
+    or one outside the graph.
+
+    Args:
+        one: Which.
+        graph_index: Its graph.
+        left_out: Tensors outside the graph that are not drawn, since there are too many.
+    """
+    if isinstance(one, Node):
+        return (node_item if graph_index.is_drawn(one.id) else listed_item)(one, graph_index)
+    if one.node is not None:
+        is_drawn = graph_index.is_drawn(one.node)
+        item = tensor_item(one, graph_index, [one.node] if is_drawn else [], [])
+        return item if is_drawn else undrawn(item)
+    savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
+    item = tensor_item(one, graph_index, [], [*filter(graph_index.is_drawn, savers)])
+    return undrawn(item) if one.id in left_out else item
 
 
 def listed_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:

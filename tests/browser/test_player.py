@@ -15,11 +15,11 @@ import torch
 from playwright.sync_api import Page, expect
 
 import gradviz
-from gradviz.view.animation.animation import Animation
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.gallery import write_in_place
+from tests.view.recordings import animation_of
 
 pytestmark = pytest.mark.browser
 
@@ -139,7 +139,7 @@ _EVERYTHING = """
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_step_shows_the_elements_of_pythons_picture(bare: Bare, name: str) -> None:
     recording = recorded(name)
-    animation = Animation(recording)
+    animation = animation_of(recording)
     bare.mount(wire_of(name), detail=True, step=0)
     for step in [*range(len(recording.records)), 3, 0]:
         number = recording.numbers.number(step)
@@ -462,7 +462,7 @@ def test_a_saved_page_steps_without_kernel_and_network(
     expect(root.locator(".gradviz-where")).to_contain_text("step 2 of")
     root.get_by_role("button", name="Forward").click()
     expect(root.locator(".gradviz-where")).to_contain_text("step 3 of")
-    drawn = page.evaluate(_PLAIN, Animation(recorded("product")).svg(3))
+    drawn = page.evaluate(_PLAIN, animation_of(recorded("product")).svg(3))
     assert json.loads(page.evaluate(_PLAIN, None)) == json.loads(drawn)
     assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {file.as_uri()}
     shoot("player-page")
@@ -480,7 +480,7 @@ def test_the_step_that_is_shown_is_saved(bare: Bare, form: str) -> None:
         assert download.value.suggested_filename.endswith("-step-3.svg")
         saved, drawn = (
             json.loads(bare.page.evaluate(_PLAIN, svg))
-            for svg in (content, Animation(recorded("product")).svg(3))
+            for svg in (content, animation_of(recorded("product")).svg(3))
         )
         assert saved == drawn
     elif form == "JSON":

@@ -84,7 +84,7 @@ def first(which: Model) -> First:
     nodes = len(picture.graph)
     if folded is None:
         return First(which.name, nodes, 0, nodes, svg)
-    folds = sum(1 for _ in folded.folding.tree)
+    folds = sum(1 for _ in folded.tree)
     return First(which.name, nodes, folds, folded.boxes, svg)
 
 

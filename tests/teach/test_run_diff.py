@@ -10,9 +10,9 @@ import gradviz
 from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.element import write_lines
-from gradviz.view.graph.drawing import draw, picture
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.highlight_style import OVERLAYS
-from gradviz.view.graph.highlights import highlighted_picture
+from tests.view.graphs import picture
 
 
 def graph_of(
@@ -152,7 +152,7 @@ def test_what_is_marked_is_drawn_with_class_glyph_and_word_and_nothing_moves() -
     after = graph_of(retain_grad=True, backward=True)
     changes = run_diff(graph_of(b_requires_grad=False), after)
     plain = draw(after)
-    svg = write_lines(highlighted_picture(picture(after), changes.marks))
+    svg = write_lines(picture(after, marks=changes.marks))
     assert {mark.kind for mark in changes.marks} == {"new", "changed"}
     for kind in ("new", "changed"):
         assert svg.count(OVERLAYS[kind].css) > 1
@@ -190,6 +190,6 @@ def test_names_are_data_in_marks_too() -> None:
     out.backward()
     after = gradviz.snapshot(out, names={hostile: x})
     marks = run_diff(before, after).marks
-    svg = write_lines(highlighted_picture(picture(after), marks))
+    svg = write_lines(picture(after, marks=marks))
     assert "<script" not in svg
     ET.fromstring(svg)

@@ -11,9 +11,9 @@ import torch
 
 import gradviz
 from gradviz import Graph, Recording
-from gradviz.view.animation.animation import Animation
 from gradviz.view.graph.drawing import draw
 from tests import damage
+from tests.view.recordings import animation_of
 
 
 def forward() -> str:
@@ -70,7 +70,7 @@ def behaves(text: str) -> None:
     recording = Recording.from_json(text)
     assert Recording.from_json(recording.to_json()) == recording
     assert str(Recording.from_json(recording.to_json())) == str(recording)
-    animation = Animation(recording)
+    animation = animation_of(recording)
     for step in recording.all_steps:
         assert Graph.from_json(step.graph.to_json()) == step.graph
         animation.svg(step.index)

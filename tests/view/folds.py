@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gradviz.analysis.fold.folding import folding_of
 from gradviz.model import Graph, Node
 from gradviz.model.folding import Folding
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from tests.view.graphs import tensor
 
@@ -76,8 +76,8 @@ def folded_graphs(draw: st.DrawFn) -> Graph:
 
 def drawing_of(
     graph: Graph, fold: object = 1, options: DrawOptions = DEFAULT
-) -> tuple[Folding, FoldedDrawing]:
+) -> tuple[Folding, GraphDrawing]:
     """A graph folded and ready to be drawn."""
     folding = folding_of(graph, fold)
     assert folding is not None
-    return folding, FoldedDrawing(folding, options)
+    return folding, GraphDrawing(graph, options, folding)

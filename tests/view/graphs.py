@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from gradviz.model import Graph, Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.model.highlights import Highlight
+from gradviz.view.element import Element
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.drawing import GraphDrawing
+from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import Scene
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines.graph import cells_of, listed
 
@@ -34,6 +41,24 @@ def rows_of(graph: Graph) -> dict[str, list[str]]:
     """The cells of the outline as a table, by node and tensor."""
     index = GraphIndex.of(graph, 0)
     return {one.id: list(cells_of(one, index)) for one in listed(index, graph.nodes)}
+
+
+def picture(
+    graph: Graph,
+    options: DrawOptions = DEFAULT,
+    marks: Iterable[Highlight] = (),
+    *,
+    variables: bool = True,
+) -> Element:
+    """A graph drawn as it is."""
+    drawing = GraphDrawing(graph, options, marks=marks)
+    return drawing[drawing.opening].element(variables=variables)
+
+
+def scene_of(graph: Graph, density: Density | None = None) -> Scene:
+    """What is in the picture of a graph that is drawn as it is."""
+    drawing = GraphDrawing(graph)
+    return drawing.scenes.scene("", density or drawing.opening)
 
 
 def tensor(number: int, name: str | None = None, **facts: Any) -> TensorInfo:

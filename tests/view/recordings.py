@@ -25,6 +25,11 @@ from gradviz.model.events import (
 )
 from gradviz.model.recording import Code, RowChanges, StepRecord
 from gradviz.model.records import Hook
+from gradviz.view.animation.played_scenes import PlayedScenes
+from gradviz.view.graph.card_parts import DENSITIES, Density
+from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import ALL as WHOLE
+from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.step_index import step_indexes
 from tests.view.graphs import saved, tensor
@@ -364,6 +369,19 @@ ALL = {
     "cuts": cuts(),
     "loop": loop(),
 }
+
+
+def animation_of(
+    recording: Recording, options: DrawOptions = DEFAULT, density: Density | None = None
+) -> StepPictures:
+    """The pictures of all steps, drawn whole."""
+    scenes = PlayedScenes(recording, options, DENSITIES)
+    return StepPictures(scenes, density or options.density_of(scenes.seen))
+
+
+def texts_of(pictures: StepPictures) -> dict[str, tuple[str, ...]]:
+    """The variants of each element as text; ``""``: it does not exist."""
+    return {key: tuple(map("".join, looks)) for key, looks in pictures.pieces_of([WHOLE]).items()}
 
 
 def assert_moments_know_what_their_graphs_know(recording: Recording) -> None:

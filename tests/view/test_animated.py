@@ -16,7 +16,6 @@ import torch
 
 import gradviz
 from gradviz.model import GradvizError, OptionError, Recording
-from gradviz.view.animation.animation import Animation
 from gradviz.view.animation.still import bare
 from gradviz.view.element import write
 from gradviz.view.export.animated import graph
@@ -27,7 +26,7 @@ from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.style import SIZES
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE
-from tests.view.recordings import ALL, Script, loop, product
+from tests.view.recordings import ALL, Script, animation_of, loop, product
 
 SVG = "{http://www.w3.org/2000/svg}"
 has_pillow = pytest.mark.skipif(not find_spec("PIL"), reason="Pillow is not installed")
@@ -36,7 +35,7 @@ has_png = pytest.mark.skipif(not find_spec("resvg_py"), reason="resvg-py is not 
 
 def drawn(recording: Recording, **options: Any) -> tuple[FrameDrawing, Frames]:
     frames = frames_of(recording, options.pop("steps", ()), options.pop("seconds", None))
-    return frame_drawing(recording, Animation(recording), frames), frames
+    return frame_drawing(recording, animation_of(recording), frames), frames
 
 
 def spoilt() -> Recording:

@@ -9,13 +9,12 @@ import pytest
 from gradviz.model import Recording
 from gradviz.model.events import Write
 from gradviz.model.explanation import Explanation
-from gradviz.view.animation.animation import Animation
 from gradviz.view.animation.decisive_steps import decisive_steps
 from gradviz.view.export.filmstrip import GAP, PAD, PAGE
 from gradviz.view.widgets.player import Player
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.graphs import tensor
-from tests.view.recordings import ALL, Script, product
+from tests.view.recordings import ALL, Script, animation_of, product
 from tests.view.test_filmstrip import SVG, frames
 
 
@@ -26,7 +25,7 @@ def strip(recording: Recording, step: int | None = None) -> str:
 
 
 def chosen(recording: Recording, step: int | None = None) -> list[int]:
-    return decisive_steps(recording, Animation(recording), step)
+    return decisive_steps(recording, animation_of(recording), step)
 
 
 def texts(svg: str) -> list[str]:
@@ -44,7 +43,7 @@ def test_end_of_the_forward_first_gradient_of_a_leaf_and_end() -> None:
     ]
     assert len(filled) == 1
     assert not [t for t in recording.all_steps[decisive - 3].tensors if t.grad is not None]
-    assert Animation(recording).at(end) == Animation(recording).at(len(recording.records) - 1)
+    assert animation_of(recording).at(end) == animation_of(recording).at(len(recording.records) - 1)
 
 
 def test_the_error_is_decisive_and_the_culprit_takes_a_free_place() -> None:
@@ -107,7 +106,7 @@ def test_pictures_are_cropped_to_what_exists_and_placed_on_a_page(name: str) -> 
 
 def assert_a_picture_is_cropped_to_what_exists_and_has_its_natural_size(name: str) -> None:
     recording = ALL[name]
-    animation = Animation(recording)
+    animation = animation_of(recording)
     pictures = [frame.find(f"{SVG}svg") for frame in frames(strip(recording))]
     for step, picture in zip(chosen(recording), pictures, strict=True):
         assert picture is not None

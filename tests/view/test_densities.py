@@ -15,9 +15,9 @@ from gradviz.view.animation.animation import Animations
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.card_lines import DEFAULTS
 from gradviz.view.graph.card_parts import DENSITIES, PARTS, Card, Density
-from gradviz.view.graph.drawing import compose, draw
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DrawOptions
-from tests.view.graphs import chain, every_mark, product_and_sum
+from tests.view.graphs import chain, every_mark, product_and_sum, scene_of
 from tests.view.recordings import ALL, product
 
 
@@ -59,7 +59,7 @@ SCALED = scaled()
 
 def test_a_picture_opens_compact_above_six_cards() -> None:
     few, many = graph_document(product_and_sum()), graph_document(chain(7))
-    cards = compose(product_and_sum()).cards
+    cards = scene_of(product_and_sum()).cards
     assert (len(cards), few["density"], many["density"]) == (5, "normal", "compact")
     assert list(few["pictures"]) == list(many["pictures"]) == list(DENSITIES)
     assert graph_document(chain(7), DrawOptions(density="full"))["density"] == "full"
@@ -93,7 +93,7 @@ def test_a_density_has_all_that_the_one_before_has() -> None:
     """Every word of a compact card is on the normal one, all of that on the full one."""
     for graph in (SCALED, every_mark()):
         said = [
-            {card.id: said_on(card) for card in compose(graph, DrawOptions(density=density)).cards}
+            {card.id: said_on(card) for card in scene_of(graph, density).cards}
             for density in DENSITIES
         ]
         for less, more in pairwise(said):

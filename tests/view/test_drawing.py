@@ -10,11 +10,9 @@ from gradviz.model import Graph, Node
 from gradviz.model.highlights import Highlight
 from gradviz.view.graph import drawing
 from gradviz.view.graph.card_parts import PARTS
-from gradviz.view.graph.drawing import picture
-from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
-from tests.view.graphs import chain, every_mark, product_and_sum, tensor
+from tests.view.graphs import chain, every_mark, picture, product_and_sum, tensor
 
 FULL = DrawOptions(density="full")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -285,7 +283,7 @@ def test_what_nodes_that_are_not_drawn_use_is_linked_to_their_stub(uses: int, sa
 
 def test_a_mark_on_one_of_many_entries_is_on_its_node() -> None:
     graph = wide(1_000)
-    marked = highlighted_picture(picture(graph), [Highlight("n1.700", "cut")])
+    marked = picture(graph, marks=[Highlight("n1.700", "cut")])
     classes = {element.text("data-id"): element.classes for element in marked.inside}
     assert "gv-cut-here" in classes["n1"]
 

@@ -10,11 +10,11 @@ from typing import TypeAlias
 import pytest
 
 from gradviz.view.animation.animation import Animations
-from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.element import Element
 from gradviz.view.graph.card_parts import DENSITIES
 from gradviz.view.graph.card_svg import LinkCurve
 from gradviz.view.graph.layout import Point
+from gradviz.view.graph.step_pictures import StepPictures
 from tests.browser.gallery import RECORDINGS
 from tests.view.crossings import points_along
 

@@ -10,8 +10,7 @@ import pytest
 
 import gradviz.view
 from gradviz.view.element import Element, all_of, classes_of, style, write, write_lines
-from gradviz.view.graph.drawing import picture
-from tests.view.graphs import HOSTILE, every_mark
+from tests.view.graphs import HOSTILE, every_mark, picture
 
 VIEW = Path(gradviz.view.__file__).parent
 

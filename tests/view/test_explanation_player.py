@@ -13,7 +13,6 @@ from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
 from gradviz.model.highlights import Highlight
 from gradviz.model.sentence import Sentence
-from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import caption
 from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.recording import recording_document
@@ -24,7 +23,7 @@ from gradviz.view.widgets.player import Player
 from tests.view.documents import look_of
 from tests.view.explanations import FREED, LOOK, SILENT, explained, post_mortem, spoilt, told_in
 from tests.view.graphs import HOSTILE, tensor
-from tests.view.recordings import Script, product
+from tests.view.recordings import Script, animation_of, product, texts_of
 
 BOTH = explained(SILENT, FREED)
 WIRE = recording_document(BOTH)
@@ -62,8 +61,8 @@ def test_what_is_worth_a_look_is_a_card_and_changes_nothing_else() -> None:
 
 
 def test_marks_are_drawn_at_their_step_and_at_no_other() -> None:
-    animation = Animation(BOTH)
-    plain = Animation(product(again=True))
+    animation = animation_of(BOTH)
+    plain = animation_of(product(again=True))
     assert "gv-culprit" in classes(animation.svg(LAST), "n4")  # t2 is the leaf on this card
     assert "gv-written" in classes(animation.svg(LAST), "n0.saved.1")
     assert "gv-written" in classes(animation.svg(21), "n2")
@@ -72,7 +71,7 @@ def test_marks_are_drawn_at_their_step_and_at_no_other() -> None:
 
 
 def test_the_node_that_raised_needs_no_second_sign() -> None:
-    found = classes(Animation(BOTH).svg(LAST), "n0")
+    found = classes(animation_of(BOTH).svg(LAST), "n0")
     assert "gv-raised" in found
     assert "gv-refused" not in found
 
@@ -84,7 +83,7 @@ def test_elements_and_turns_agree_with_the_picture() -> None:
             for view in WIRE["views"][: step + 1]:
                 now |= view["at"][density]
             drawn = [look_of(WIRE, density, key, number) for key, number in now.items()]
-            svg = Animation(BOTH, DrawOptions(density=density)).svg(step)
+            svg = animation_of(BOTH, DrawOptions(density=density)).svg(step)
             assert all(text in svg for text in drawn)
 
 
@@ -98,10 +97,10 @@ def test_a_filmstrip_has_marks_and_reason() -> None:
 
 def test_what_looks_the_same_at_two_steps_in_a_row_is_drawn_once() -> None:
     again = replace(SILENT, step=22)
-    animation = Animation(explained(SILENT, again, replace(again, step=24)))
-    marked = [text for text in animation.written["gv-n2"] if "gv-written" in text]
+    animation = animation_of(explained(SILENT, again, replace(again, step=24)))
+    marked = [text for text in texts_of(animation)["gv-n2"] if "gv-written" in text]
     assert len(marked) == 1
-    number = animation.written["gv-n2"].index(marked[0])
+    number = texts_of(animation)["gv-n2"].index(marked[0])
     shown = [step for step in range(LAST + 1) if animation.at(step)["gv-n2"] == number]
     assert shown == [21, 22, 24]
     assert [step for step in shown if "gv-n2" in animation.changes[step]] == [21, 24]
@@ -110,9 +109,9 @@ def test_what_looks_the_same_at_two_steps_in_a_row_is_drawn_once() -> None:
 
 def test_the_style_has_rules_for_the_marks_that_are_there() -> None:
     for variables in (True, False):
-        sheet = Animation(BOTH).css(variables)
+        sheet = animation_of(BOTH).css(variables)
         assert ".gv-written" in sheet
-        assert ".gv-written" not in Animation(product(again=True)).css(variables)
+        assert ".gv-written" not in animation_of(product(again=True)).css(variables)
         assert ("var(--gv-" in sheet) is variables
 
 
@@ -216,7 +215,7 @@ def test_the_inspector_tells_the_mark_of_a_leaf_that_is_in_no_graph_and_only_at_
     mark = Highlight("t0", "written", "in line 3")
     told = Explanation("hidden write", step=3, marks=(mark,), recording=recording)
     recording._made["explanations"] = (told,)
-    assert "gv-written" in classes(Animation(recording).svg(3), "n0")
+    assert "gv-written" in classes(animation_of(recording).svg(3), "n0")
     words = [view["items"].get("n0", {}).get("aria", "") for view in (
         recording_document(recording)["views"])]  # fmt: skip
     assert [aria.endswith("in no graph now, written: in line 3") for aria in words] == [

@@ -14,8 +14,8 @@ from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.view.documents.fold_answers import FoldAnswers
 from gradviz.view.documents.folds import LIMIT, PAGE, WIDGET, FoldDocument, Room
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.extent import SCREEN
-from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.picture import Picture
 from tests.view.documents import check_document
@@ -28,7 +28,7 @@ SMALL = Room(2, 1_000_000, 5, 3)
 def document(graph: Graph, fold: object = None, room: Room = WIDGET) -> dict[str, Any]:
     folding = folding_of(graph, fold)
     assert folding is not None
-    folded = FoldedDrawing(folding)
+    folded = GraphDrawing(folding.tree.graph, folding=folding)
     return graph_document(graph, folded=folded, insides=room)
 
 
@@ -117,8 +117,8 @@ def test_without_a_module_the_picture_says_by_what_it_is_folded() -> None:
 def test_a_model_opens_on_one_screen(layers: int) -> None:
     folding = folding_of(blocks(layers), None if layers > 9 else True)
     assert folding is not None
-    drawing = FoldedDrawing(folding)
-    composed = drawing.composed("compact")
+    drawing = GraphDrawing(folding.tree.graph, folding=folding)
+    composed = drawing["compact"].composed(drawing["compact"].opened)
     assert 1 < drawing.boxes <= 12
     assert (composed.width <= SCREEN[0], composed.height <= SCREEN[1]) == (True, True)
 
@@ -234,7 +234,7 @@ def test_one_box_for_all() -> None:
 
 def test_insides_of_a_document_are_plain_data() -> None:
     folding, drawing = drawing_of(blocks(3), options=DrawOptions(direction="LR"))
-    found = FoldDocument(drawing, ("compact",), PAGE)
+    found = FoldDocument(drawing, PAGE)
     assert set(found.insides["compact"]) == {"", *(fold.id for fold in folding.tree)}
-    assert found.document["direction"] == "LR"
-    json.dumps(found.document, allow_nan=False)
+    assert found.fields["fold"]["direction"] == "LR"
+    json.dumps(found.fields, allow_nan=False)

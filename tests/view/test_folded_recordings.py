@@ -15,10 +15,10 @@ from gradviz.model.fold import Fold, FoldTotals, FoldTree
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animations
-from gradviz.view.animation.step_drawings import UnplacedDrawing
-from gradviz.view.animation.step_pictures import StepPictures
+from gradviz.view.animation.played_scenes import PlayedScenes
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DEFAULT
+from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.widgets.player import Player
 
 
@@ -75,10 +75,11 @@ def nodes_in(pictures: StepPictures, step: int) -> dict[str, tuple[frozenset[str
     """The cards of nodes that exist at a step, in whatever fold, with their marks and words."""
     found = {}
     at: dict[str, int] = {}
-    for changes in pictures.browser_changes[: step + 1]:
+    known = pictures.scenes.fold_ids
+    for changes in pictures.changes_of(known)[: step + 1]:
         at.update(changes)
     for key, number in at.items():
-        look = pictures.browser_looks[key][number]
+        look = pictures.looks_of(known)[key][number]
         if look is not None and key.startswith("gv-n") and "data-id" in look.attributes:
             found[key] = marks(look), look.text("aria-label")
     return found
@@ -88,8 +89,8 @@ def nodes_in(pictures: StepPictures, step: int) -> dict[str, tuple[frozenset[str
 def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: int) -> None:
     recording = RECORDINGS[seed]
     animations = Animations(recording)
-    assert animations.folded
-    flat = UnplacedDrawing(recording, DEFAULT, ["compact"]).cards["compact"]
+    assert animations.folding
+    flat = PlayedScenes(recording, DEFAULT, ["compact"]).cards["compact"]
     folded = animations["compact"]
     for step in range(len(recording.records)):
         expected = {}

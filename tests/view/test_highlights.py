@@ -8,23 +8,22 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model.highlights import Highlight, HighlightKind
-from gradviz.view.animation.animation import Animation
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.element import Element, svg, write, write_lines
+from gradviz.view.element import Element, write, write_lines
 from gradviz.view.graph import highlights
-from gradviz.view.graph.drawing import draw, picture
-from gradviz.view.graph.element_places import places_of
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.highlight_style import OVERLAYS, rules
 from gradviz.view.graph.highlights import (
     highlight_legend,
     highlighted,
     highlighted_item,
-    highlighted_picture,
+    mark_rules,
+    places_of,
 )
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import MARKS
-from tests.view.graphs import HOSTILE, every_mark, product_and_sum
-from tests.view.recordings import product
+from tests.view.graphs import HOSTILE, every_mark, picture, product_and_sum
+from tests.view.recordings import animation_of, product
 
 KINDS: tuple[HighlightKind, ...] = get_args(HighlightKind)
 PICTURE = picture(product_and_sum())
@@ -32,7 +31,10 @@ TEXT = draw(product_and_sum())
 
 
 def overlay_svg(drawn: Element, marks: Iterable[Highlight], variables: bool = True) -> str:
-    return write_lines(highlighted_picture(drawn, marks, variables=variables))
+    marks = tuple(marks)
+    sheet, *others = drawn.inside
+    sheet = sheet.holding((*sheet.children, mark_rules(marks, variables=variables)))
+    return write_lines(drawn.holding((sheet, *highlighted(others, marks))))
 
 
 def marked(svg: str, key: str) -> ET.Element:
@@ -109,7 +111,10 @@ def test_of_what_is_new_it_is_not_said_that_it_changed() -> None:
 
 
 def test_a_leafs_tensor_is_marked_on_its_node() -> None:
-    cards = {key: place.node for key, place in places_of(PICTURE.inside).items() if place.node}
+    places = {
+        key: one for key, one in places_of(PICTURE.inside).items() if "gv-node" in one.classes
+    }
+    cards = {key: one.text("data-id") for key, one in places.items() if key[0] == "t"}
     assert cards == {"t0": "n3", "t1": "n4", "t2": "n2"}
     assert badges(marked(overlay_svg(PICTURE, [Highlight("t0", "unreached")]), "n3")) == [
         "∅ unreached"
@@ -136,7 +141,6 @@ def test_a_part_that_is_hidden_is_marked_on_its_node_and_what_is_not_there_is_no
 
 
 def test_without_marks_it_is_the_same_bytes() -> None:
-    assert highlighted_picture(PICTURE, ()) is PICTURE
     assert write_lines(PICTURE) == TEXT
     assert graph_document(product_and_sum(), marks=()) == graph_document(product_and_sum())
 
@@ -163,14 +167,14 @@ def test_colours_are_variables_where_the_picture_has_them_and_plain_where_not() 
 
 
 def test_steps_of_a_player_are_marked_element_by_element() -> None:
-    animation = Animation(product())
+    animation = animation_of(product())
     element = animation.elements["gv-n0"][0]
     assert element is not None
     marks = [Highlight("n0", "culprit", "add_ wrote it"), Highlight("n5", "new")]
     (now,) = highlighted([element], marks)
     assert write(now).count('class="gv-badge gv-culprit-badge"') == 1
     assert "gv-node" in now.classes
-    drawn = svg(animation.size, "a step", False, animation.drawn(len(animation.changes) - 1))
+    drawn = animation.element(len(animation.changes) - 1)
     whole = overlay_svg(drawn, marks[:1])
     assert badges(marked(whole, "n0")) == ["! culprit"]
 

@@ -18,8 +18,9 @@ from gradviz.view.documents.graph import compress, expand, graph_document
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.export.page import to_page
 from gradviz.view.graph import extent
-from gradviz.view.graph.drawing import LIMIT, OUTSIDE, draw
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.scene import LIMIT, OUTSIDE
 from tests.view.graphs import chain, product_and_sum, tensor
 
 LENGTH = LIMIT + 30

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from gradviz.view.graph.layout import Layout, LayoutBox, lay_out
-from gradviz.view.graph.layout_links import Link
+from gradviz.view.graph.layout import Layout, LayoutBox, Link, lay_out
 from gradviz.view.graph.layout_program import render
 
 

@@ -14,7 +14,7 @@ from comm import DummyComm
 from ipywidgets.embed import dependency_state, embed_data
 
 import gradviz
-from gradviz.view.graph import drawing, layout
+from gradviz.view.graph import layout, placing
 from gradviz.view.widgets.report import ReportWidget
 
 
@@ -32,7 +32,7 @@ def layouts(monkeypatch: pytest.MonkeyPatch) -> Layouts:
         found.count += 1
         return layout.lay_out(*args, **options)
 
-    monkeypatch.setattr(drawing, "lay_out", lay_out)
+    monkeypatch.setattr(placing, "lay_out", lay_out)
     return found
 
 

@@ -19,7 +19,7 @@ from gradviz.view.documents.graph import expand
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE, named
-from tests.view.recordings import ALL, Script, product
+from tests.view.recordings import ALL, Script, product, texts_of
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -244,7 +244,7 @@ def test_names_are_no_markup_anywhere(tmp_path: Path, subtests: pytest.Subtests)
             script.step("line", 1, *graph.nodes, *graph.tensors, roots=graph.roots)
             player = Player(script.end())
             bundle = bundle_of(player)
-            looks = [look for looks in player._animation.written.values() for look in looks]
+            looks = [look for looks in texts_of(player._animation).values() for look in looks]
             for text in (*looks, bundle["image/svg+xml"], bundle["text/html"]):
                 assert "<script" not in text
                 assert "<b>" not in text

@@ -12,15 +12,14 @@ from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density
 from gradviz.view.graph.cards import node_card
-from gradviz.view.graph.drawing import compose, draw, with_references
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.geometry import PAD, CardFrame, measure
-from gradviz.view.graph.layout import lay_out
-from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph.layout import lay_out, spines
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines.graph import COLUMNS, outline
 from gradviz.view.text import width_of
-from tests.view.graphs import graphs, rows_of
+from tests.view.graphs import graphs, rows_of, scene_of
 
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -95,7 +94,7 @@ def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) 
 
 
 def _placed(graph: Graph, direction: Any, density: Density) -> tuple[list[CardFrame], Any]:
-    scene = with_references(compose(graph, DrawOptions(density=density)))
+    scene = scene_of(graph, density)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
     frames = [measure(card, direction, spine.get(card.id, -1)) for card in scene.cards]

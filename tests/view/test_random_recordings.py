@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from gradviz.model import Graph, Node, Recording, TensorInfo
 from gradviz.model.events import NodeRan
 from gradviz.model.recording import RowChanges, StepRecord
-from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
 from tests.view.graphs import graphs
-from tests.view.recordings import assert_moments_know_what_their_graphs_know
+from tests.view.recordings import animation_of, assert_moments_know_what_their_graphs_know
 
 
 def reachable(graph: Graph, start: set[str]) -> set[str]:
@@ -128,7 +127,7 @@ def known(wire: dict[str, Any], part: str) -> dict[str, Any]:
 @settings(deadline=None, max_examples=30)
 @given(recordings(), st.sampled_from(["TB", "LR"]))
 def test_every_step_can_be_drawn_and_told(recording: Recording, direction: Any) -> None:
-    animation = Animation(recording, DrawOptions(direction))
+    animation = animation_of(recording, DrawOptions(direction))
     for step in range(len(recording.records)):
         ids = [
             item.get("id") for item in ET.fromstring(animation.svg(step)).iter() if item.get("id")

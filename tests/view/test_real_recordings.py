@@ -15,11 +15,10 @@ import torch
 
 import gradviz
 from gradviz.model import Recording
-from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from tests.view.recordings import assert_moments_know_what_their_graphs_know
+from tests.view.recordings import animation_of, assert_moments_know_what_their_graphs_know, texts_of
 
 
 def product() -> Recording:
@@ -115,7 +114,7 @@ def test_every_step_is_drawn_as_its_graph_is_and_a_second_run_gives_the_same(
 ) -> None:
     one, other = program(), program()
     assert_moments_know_what_their_graphs_know(one)
-    animation = Animation(one)
+    animation = animation_of(one)
     for step in one.all_steps:
         ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
         assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
@@ -130,7 +129,7 @@ def test_every_step_is_drawn_as_its_graph_is_and_a_second_run_gives_the_same(
 
 def test_only_what_requires_grad_is_said_to_be_cut_off() -> None:
     recording = cut()
-    animation = Animation(recording)
+    animation = animation_of(recording)
     moments = [ET.fromstring(animation.svg(step.index)) for step in recording.all_steps]
     rows = [e for svg in moments for e in svg.iter() if "gv-cut" in (e.get("class") or "").split()]
     assert {row.get("data-id") for row in rows} == {recording[1].graph.tensor("y").id}
@@ -169,13 +168,13 @@ def test_captions_say_why(subtests: pytest.Subtests) -> None:
 
 def test_an_error_marks_the_node_that_raised() -> None:
     recording = written()
-    svg = Animation(recording).svg(len(recording.records) - 1)
+    svg = animation_of(recording).svg(len(recording.records) - 1)
     assert re.findall(r'class="[^"]*gv-raised" id="gv-(n\d+)"', svg) == ["n2"]
 
 
 def test_a_cut_names_what_went_on_without_the_graph() -> None:
     recording = cut()
-    looks = [look for looks in Animation(recording).written.values() for look in looks]
+    looks = [look for looks in texts_of(animation_of(recording)).values() for look in looks]
     assert any("detach() → z" in look for look in looks)
 
 
@@ -184,7 +183,7 @@ def test_a_shape_on_an_edge_is_whole_and_no_gradient_covers_another(direction: A
     model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     with gradviz.record() as recording:
         model(torch.ones(16, 3)).mean().backward()
-    animation = Animation(recording, DrawOptions(direction=direction))
+    animation = animation_of(recording, DrawOptions(direction=direction))
     shapes: set[str] = set()
     for step in range(len(recording.all_steps)):
         flows = re.findall('class="gv-gradient">(.*?)</g>', animation.svg(step))

@@ -9,7 +9,7 @@ import pytest
 
 from gradviz.model import OptionError, Recording
 from gradviz.model.recording import Code, StepRecord
-from gradviz.view.animation.animation import Animation, Animations
+from gradviz.view.animation.animation import Animations
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.documents.recording import recording_document
@@ -21,7 +21,7 @@ from gradviz.view.outlines.recording import recording_outline
 from tests.view.documents import check_document, look_of
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.graphs import rows_of
-from tests.view.recordings import ALL, cuts, loop, product
+from tests.view.recordings import ALL, animation_of, cuts, loop, product
 
 WIRES = {name: recording_document(recording) for name, recording in ALL.items()}
 
@@ -116,9 +116,9 @@ def assert_looks_and_picture_are_those_of_the_animation(name: str) -> None:
 def test_an_animation_of_its_own_is_that_of_its_density() -> None:
     animations = Animations(product())
     for density, animation in animations.items():
-        alone = Animation(product(), DrawOptions(density=density))
+        alone = animation_of(product(), DrawOptions(density=density))
         assert [alone.svg(i) for i in range(23)] == [animation.svg(i) for i in range(23)]
-    assert Animation(product()).svg(4) == animations[animations.opening].svg(4)
+    assert animation_of(product()).svg(4) == animations[animations.opening].svg(4)
 
 
 def test_a_view_holds_only_what_differs() -> None:
@@ -205,7 +205,7 @@ def test_stops_are_in_order_and_each_once() -> None:
 
 
 def assert_leaves_have_the_tensors_of_their_cards(name: str) -> None:
-    looks = (look for looks in Animation(ALL[name]).elements.values() for look in looks if look)
+    looks = (look for looks in animation_of(ALL[name]).elements.values() for look in looks if look)
     cards = {(look.text("data-id"), look.text("data-tensor")) for look in looks}
     told = {(n, t) for n, tensors in WIRES[name]["links"]["leaves"].items() for t in tensors}
     assert told == {(node, tensor) for node, tensor in cards if node and tensor}

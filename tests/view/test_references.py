@@ -11,15 +11,14 @@ from hypothesis import given
 
 import gradviz
 from gradviz.model import Graph, Node, Recording
-from gradviz.view.animation.animation import Animation
 from gradviz.view.export.dot import to_dot
 from gradviz.view.graph.card_parts import DENSITIES, Density
-from gradviz.view.graph.drawing import draw, picture
+from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
 from tests.view.crossings import crossings, curves
-from tests.view.graphs import graphs, often_used, tensor
-from tests.view.recordings import Script
+from tests.view.graphs import graphs, often_used, picture, tensor
+from tests.view.recordings import Script, animation_of
 from tests.view.test_drawing import by_class, parsed
 from tests.view.test_random_graphs import MANY
 
@@ -125,7 +124,7 @@ def chain(passes: int, stay: bool) -> Recording:
 
 
 def test_a_reference_of_a_recording_exists_while_the_node_uses_the_tensor() -> None:
-    animation = Animation(chain(4, stay=True))
+    animation = animation_of(chain(4, stay=True))
     there = [[key for key in animation.there(step) if ".ref." in key] for step in range(6)]
     assert there == [
         [], [], ["gv-n9.ref.n1"], ["gv-n9.ref.n1", "gv-n9.ref.n2"],
@@ -135,20 +134,20 @@ def test_a_reference_of_a_recording_exists_while_the_node_uses_the_tensor() -> N
 
 
 def test_a_reference_has_the_name_of_its_step_and_a_fixed_place() -> None:
-    animation = Animation(chain(3, stay=True))
+    animation = animation_of(chain(3, stay=True))
     drawn = [animation.there(step)["gv-n9.ref.n1"] for step in (2, 3, 4)]
     assert [e.text("aria-label") for e in drawn] == [*["reference to w"] * 2, "reference to v"]
     assert len({e.text("transform") for e in drawn}) == 1
 
 
 def test_passes_that_have_one_place_are_joined_to_the_card() -> None:
-    animation = Animation(chain(4, stay=False))
+    animation = animation_of(chain(4, stay=False))
     assert [key for key in animation.elements if ".ref." in key] == []
 
 
 def test_edges_of_a_recording_say_which_leaf_they_lead_to_at_every_step() -> None:
     recording = chain(4, stay=True)
-    animation = Animation(recording)
+    animation = animation_of(recording)
     for step in recording.all_steps:
         assert edges(parsed(animation.svg(step.index))) == entries(step.graph)
 
@@ -162,7 +161,7 @@ def test_a_cell_that_is_called_again_and_again_has_few_crossings(density: Densit
         for x in torch.randn(5, 1, 2):
             h = cell(x, h)
         h.pow(2).sum().backward()
-    animation = Animation(recording, DrawOptions(density=density))
+    animation = animation_of(recording, DrawOptions(density=density))
     most = max(range(len(recording.records)), key=lambda step: len(animation.there(step)))
     drawn = [*animation.there(most).values()]
     assert len([e for e in drawn if "gv-ref" in e.classes and e.text("data-tensor")]) == 16

@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from gradviz.view.animation.animation import Animation
 from gradviz.view.graph.drawing import draw
 from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
 from tests.view.graphs import chain, every_mark, often_used, product_and_sum
-from tests.view.recordings import ALL
+from tests.view.recordings import ALL, animation_of, texts_of
 
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
 
@@ -74,9 +73,9 @@ def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
 
 
 def steps() -> str:
-    animations = [Animation(recording) for recording in ALL.values()]
+    animations = [animation_of(recording) for recording in ALL.values()]
     return "".join(
-        look for animation in animations for looks in animation.written.values() for look in looks
+        look for animation in animations for looks in texts_of(animation).values() for look in looks
     )
 
 

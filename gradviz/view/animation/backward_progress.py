@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gradviz.model.events import NodeRan, Raised
 from gradviz.model.recording import Recording, StepRecord
-from gradviz.model.records import ValueSummary
-from gradviz.view.graph.card_parts import Status
+from gradviz.view.graph.card_parts import EdgeGradient, Status
 
 Edge = tuple[str, int]
 """Node and slot of ``next_functions``."""
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeGradient:
-    """A gradient on an edge."""
-
-    gradient: ValueSummary | None
-    arrived: bool
-    """Whether the node that receives it has run."""
 
 
 class BackwardProgress:

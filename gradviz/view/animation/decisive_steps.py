@@ -7,8 +7,8 @@ from typing import Final
 
 from gradviz.model.events import Accumulated, Event, Write
 from gradviz.model.recording import Recording, RowChanges
-from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.explanations.fields import explained
+from gradviz.view.graph.step_pictures import StepPictures
 
 MOST: Final = 3
 """Steps that are enough to say what happened."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gradviz.model.recording import Recording
-from gradviz.view.graph.card_parts import Block, Card
-
-if TYPE_CHECKING:
-    from gradviz.view.animation.step_drawings import LinkLook
+from gradviz.view.graph.card_parts import Block, Card, LinkLook
 
 
 class Existing(Protocol):

@@ -7,12 +7,9 @@ every step; at one place, each pass is drawn where the last one was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from gradviz.model.records import Node
-
-Life: TypeAlias = tuple[int, int]
-"""The first and last step at which something exists."""
+from gradviz.view.graph.drawn_scenes import Life
 
 
 def share_nodes(
@@ -25,37 +22,40 @@ def share_nodes(
         lives: When each exists.
         ports: The ports of each node, which must be equal too.
     """
-    found = {node.id: node.id for node in nodes}
-    taken: dict[object, list[tuple[list[str], int]]] = {}
-    groups = sorted(_groups(nodes), key=lambda group: min(lives[node.id] for node in group))
-    for group in groups:
-        form = _form(group, ports)
-        first = min(lives[node.id][0] for node in group)
-        last = max(lives[node.id][1] for node in group)
-        places = taken.setdefault(form, [])
-        for number, (place, end) in enumerate(places):
-            if end < first:
-                found.update(zip((node.id for node in group), place, strict=True))
-                places[number] = place, last
-                break
-        else:
-            places.append(([node.id for node in group], last))
-    return found
+    own = {node.id: node.id for node in nodes}
+    groups = {tuple(node.id for node in one): _form(one, ports) for one in _groups(nodes)}
+    return own | _shared(groups, lives)
 
 
 def share_tensors(forms: Mapping[str, object | None], lives: Mapping[str, Life]) -> dict[str, str]:
     """The same for tensors outside the graph; a form of ``None`` shares with nobody."""
-    found = {key: key for key in forms}
-    taken: dict[object, list[tuple[str, int]]] = {}
-    for key in sorted(forms, key=lambda key: lives[key]):
-        first, last = lives[key]
-        places = taken.setdefault(forms[key], [])
-        free = [n for n, (_, end) in enumerate(places) if end < first]
-        if forms[key] is not None and free:
-            found[key] = places[free[0]][0]
-            places[free[0]] = found[key], last
-        else:
-            places.append((key, last))
+    # A form that nothing else has.
+    groups: dict[tuple[str, ...], object] = {
+        (key,): key if form is None else (form,) for key, form in forms.items()
+    }
+    return _shared(groups, lives)
+
+
+def _shared(groups: Mapping[tuple[str, ...], object], lives: Mapping[str, Life]) -> dict[str, str]:
+    """For what is in these groups, what the places are that it shares: of a group of the same form
+    that is gone before its own begins.
+
+    Args:
+        groups: Groups that stay together, with their forms.
+        lives: When each thing in them exists.
+    """
+    found: dict[str, str] = {}
+    taken: dict[object, list[tuple[tuple[str, ...], int]]] = {}
+    for group in sorted(groups, key=lambda group: min(lives[key] for key in group)):
+        first = min(lives[key][0] for key in group)
+        places = taken.setdefault(groups[group], [])
+        free = (number for number, (_, end) in enumerate(places) if end < first)
+        if (number := next(free, None)) is None:
+            number = len(places)
+            places.append((group, 0))
+        place = places[number][0]
+        found.update(zip(group, place, strict=True))
+        places[number] = place, max(lives[key][1] for key in group)
     return found
 
 

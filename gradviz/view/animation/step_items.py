@@ -15,14 +15,7 @@ from gradviz.model.records import TensorInfo
 from gradviz.view.aria import of_tensor
 from gradviz.view.graph.highlights import highlighted_item
 from gradviz.view.inspector import tensor_section
-from gradviz.view.items import (
-    listed_item,
-    node_item,
-    sections_of,
-    tensor_item,
-    undrawn,
-    words_to_find,
-)
+from gradviz.view.items import item_of, sections_of, undrawn, words_to_find
 from gradviz.view.outlines.graph import node_cells, tensor_cells
 from gradviz.view.step_index import StepIndex
 
@@ -107,21 +100,15 @@ def _item(key: str, step_index: StepIndex) -> dict[str, Any] | None:
     if key[0] == "n":
         if not step_index.is_listed(key):
             return None
-        is_drawn, node = step_index.is_drawn(key), step_index.rows.get(key)
-        if node is not None:
-            return (node_item if is_drawn else listed_item)(node, step_index)
+        if (node := step_index.rows.get(key)) is not None:
+            return item_of(node, step_index)
         leaf = step_index.waiting(key)
         item = None if leaf is None else _waiting_item(key, leaf, step_index)
-        return item if item is None or is_drawn else undrawn(item)
+        return item if item is None or step_index.is_drawn(key) else undrawn(item)
     info = step_index.tensors.get(key)
     if info is None or key in step_index.leaf_node:
         return None
-    if info.node is not None:
-        if step_index.is_drawn(info.node):
-            return tensor_item(info, step_index, [info.node], [])
-        return undrawn(tensor_item(info, step_index, [], []))
-    savers = dict.fromkeys(node for node, _ in step_index.saved_by.get(key, ()))
-    return tensor_item(info, step_index, [], list(filter(step_index.is_drawn, savers)))
+    return item_of(info, step_index)
 
 
 def _row(key: str, step_index: StepIndex) -> list[str] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.view.animation.step_pictures import Box, StepPictures
 from gradviz.view.element import Element
+from gradviz.view.graph.step_pictures import Box, StepPictures
 
 FOR_READERS: Final = ("id", "role", "tabindex")
 """Attributes that a picture without interaction does not need, beside ``data-`` and ``aria-``."""

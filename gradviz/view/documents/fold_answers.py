@@ -11,7 +11,7 @@ from typing import Any, Final
 from gradviz.model.progress import counted, working
 from gradviz.view.documents.folds import FoldDocument, Room
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.text import clean
 
 ROOM: Final = Room(14, 300_000, 0, 0)
@@ -29,8 +29,8 @@ class FoldAnswers:
         drawing: The folded graph.
     """
 
-    def __init__(self, drawing: FoldedDrawing) -> None:
-        self._drawing, self._tree = drawing, drawing.folding.tree
+    def __init__(self, drawing: GraphDrawing) -> None:
+        self._drawing, self._tree = drawing, drawing.tree
 
     def inside(self, fold_ids: Sequence[str], density: Density) -> bytes:
         """The inside of a fold in every density, and in one density those of the folds in it; of
@@ -44,11 +44,11 @@ class FoldAnswers:
             densities = (density, *(d for d in self._drawing.densities if d != density))
             ids = [(fold_ids[0], one) for one in densities]
             ids += [(one.id, density) for one in folds[0].folds]
-            found = FoldDocument(self._drawing, densities, ROOM, ids)
+            found = FoldDocument(self._drawing, ROOM, ids)
         else:
             room = replace(ROOM, count=len(folds), size=SEVERAL)
             ids = [(one.id, density) for one in folds]
-            found = FoldDocument(self._drawing, (density,), room, ids)
+            found = FoldDocument(self._drawing, room, ids)
             folds = [one for one in folds if one.id in found.insides[density]]
         around = chain.from_iterable((*self._tree.around(f.id), f, *f.folds) for f in folds)
         shown = {one.id: one for one in around}.values()
@@ -65,7 +65,7 @@ class FoldAnswers:
     def find(self, query: str) -> bytes:
         """The first nodes that a query finds, with the folds around them, and how many more there
         are."""
-        found = FoldDocument(self._drawing, (), ROOM, ())
+        found = FoldDocument(self._drawing, ROOM, ())
         with working("find"):
             every = self._matches(query)
         places = every[:FOUND]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Final
 
-from gradviz.model.fold import Fold
+from gradviz.model.fold import Fold, FoldTree
 from gradviz.model.ids import by_number
 from gradviz.model.records import Node, TensorInfo
-from gradviz.view.element import write
+from gradviz.view.element import Element, write
+from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.fold_header import header
-from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.inside_layout import DrawnInside
-from gradviz.view.graph.insides import BOX
+from gradviz.view.graph.drawing import GraphDrawing
+from gradviz.view.graph.placing import DrawnInside
+from gradviz.view.graph.scene import ALL
 from gradviz.view.graph_index import LISTED
 from gradviz.view.items import fold_item, folded_item, tensor_item
 
@@ -54,7 +55,6 @@ class FoldDocument:
 
     Args:
         drawing: The folded graph.
-        densities: The densities in which it can be seen, that in which it opens first.
         room: How many insides there are.
         wanted: Which insides, in this order, the first of them in any case; if not given those of
             the folds that are open at first, then of all others, the outer ones first.
@@ -62,32 +62,33 @@ class FoldDocument:
 
     def __init__(
         self,
-        drawing: FoldedDrawing,
-        densities: Sequence[Density],
+        drawing: GraphDrawing,
         room: Room = WIDGET,
         wanted: Iterable[tuple[str, Density]] | None = None,
     ) -> None:
-        self._drawing, self._tree = drawing, drawing.folding.tree
-        self._densities, self._room = densities, room
+        assert drawing.folding is not None
+        self._drawing, self._folding, self._room = drawing, drawing.folding, room
+        self._tree, densities = drawing.folding.tree, drawing.densities
+        self._densities = densities
         self.insides: dict[Density, dict[str, dict[str, Any]]] = {d: {} for d in densities}
-        first = [*self._first()] if wanted is None else []
+        first = self._first() if wanted is None else []
         self._fill(first, self._others() if wanted is None else wanted)
         every = chain.from_iterable(found.values() for found in self.insides.values())
         self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
         """Nodes and folds that have a card in an inside."""
 
     @property
-    def document(self) -> dict[str, Any]:
-        """The field ``fold`` of the document of a graph."""
-        opening = self._drawing.folding.opening
-        return {
-            "opened": list(by_number(opening.ids)),
+    def fields(self) -> dict[str, Any]:
+        """The fields that only the document of a folded graph has."""
+        fold = {
+            "opened": list(by_number(self._folding.opening.ids)),
             "direction": self._drawing.options.direction,
             "folds": [self.fold(fold) for fold in self.listed],
             "insides": self.insides,
             "limit": "" if self._is_whole else LIMIT,
-            "note": self._drawing.note,
+            "note": self._drawing.scenes.note,
         }
+        return {"fold": fold, **({"extent": self.extent} if self.extent else {})}
 
     @property
     def _is_whole(self) -> bool:
@@ -152,34 +153,24 @@ class FoldDocument:
             return self._drawing.marks.item(folded_item(one, graph_index, fold, words, is_whole))
         savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
         near = ([one.node], []) if one.node else ([], list(savers))
-        folds = self._drawing.drawings.outside_folds
+        folds = self._drawing.outside_folds
         fold_id = self._tree.around(one.node)[-1].id if one.node else folds.get(one.id, "")
         item = tensor_item(one, graph_index, *near)
         return self._drawing.marks.item({**item, "fold": fold_id})
 
     def fold(self, fold: Fold) -> dict[str, Any]:
         """What the browser knows of a fold, whether or not it has its inside."""
-        above, words = self._tree.above(fold.id), self._drawing.words
-        return {
-            "id": fold.id,
-            "above": above.id if above is not None else "",
-            "kind": fold.kind,
-            "path": fold.path,
-            "label": words.label(fold),
-            "words": [words.counts(fold)],
-            "nodes": fold.nodes,
-            "members": len(fold.members),
-            "has_inside": any(fold.id in ids for ids in self.insides.values()),
-        }
+        has_inside = any(fold.id in ids for ids in self.insides.values())
+        return fold_data(fold, self._tree, self._drawing.words, has_inside)
 
-    def _first(self) -> Iterator[tuple[str, Density]]:
-        ids = self._drawing.folding.opening.ids
-        keys = [BOX, *(fold.id for fold in self._tree if fold.id in ids)]
-        return ((key, density) for density in self._densities for key in keys)
+    def _first(self) -> list[tuple[str, Density]]:
+        """The insides that are there in any case."""
+        ids = self._folding.opening.ids
+        keys = [ALL, *(fold.id for fold in self._tree if fold.id in ids)]
+        return [(key, density) for density in self._densities for key in keys]
 
     def _others(self) -> Iterator[tuple[str, Density]]:
-        for density in self._densities:
-            yield from ((fold.id, density) for fold in self._by_depth())
+        return ((fold.id, density) for density in self._densities for fold in self._by_depth())
 
     def _by_depth(self) -> Iterator[Fold]:
         level = [self._tree.root]
@@ -188,40 +179,56 @@ class FoldDocument:
             level = [inner for fold in level for inner in fold.folds]
 
     def _fill(
-        self, first: Iterable[tuple[str, Density]], others: Iterable[tuple[str, Density]]
+        self, first: Sequence[tuple[str, Density]], others: Iterable[tuple[str, Density]]
     ) -> None:
         """Take the first insides, then others until there is no room. Of a small graph those of one
         density fit in any case."""
         is_small = self._room == WIDGET and len(self._tree.graph) <= SMALL
-        used = sum(self._put(*one) for one in first)
-        for fold_id, density in others:
-            if fold_id in self.insides[density]:
+        used = 0
+        for number, (fold_id, density) in enumerate(chain(first, others)):
+            there = self.insides[density]
+            if fold_id in there:
                 continue
-            is_free = is_small and density == self._densities[0]
-            is_full = len(self.insides[density]) >= self._room.count or used >= self._room.size
-            if is_full and not is_free:
+            is_free = number < len(first) or (is_small and density == self._densities[0])
+            if not is_free and (len(there) >= self._room.count or used >= self._room.size):
                 return
-            used += self._put(fold_id, density)
-
-    def _put(self, fold_id: str, density: Density) -> int:
-        """Add an inside; returns its size."""
-        inside = self.inside(fold_id, density)
-        self.insides[density][fold_id] = inside
-        return len(json.dumps(inside, ensure_ascii=False))
+            there[fold_id] = self.inside(fold_id, density)
+            used += len(json.dumps(there[fold_id], ensure_ascii=False))
 
     def inside(self, fold_id: str, density: Density) -> dict[str, Any]:
         """The inside of a fold as plain data."""
-        found = inside_data(self._drawing.drawn(fold_id, density))
-        words = self._drawing.words
-        if fold_id == BOX:
-            return {**found, "header": ""}
-        fold = self._tree[fold_id]
-        parts = header(words.label(fold), words.facts(fold))
-        return {**found, "header": "".join(map(write, parts))}
+        pictures = self._drawing[density]
+        looks = {key: drawn[0] for key, drawn in pictures.looks_of([fold_id]).items()}
+        parts = [*head.inside] if (head := looks.get(f"gv-header-{fold_id}")) else []
+        data = inside_data(pictures.inside(fold_id), looks)
+        return {**data, "header": "".join(map(write, parts))}
 
 
-def inside_data(inside: DrawnInside) -> dict[str, Any]:
-    """The inside of a fold as plain data."""
+def fold_data(fold: Fold, tree: FoldTree, words: FoldFacts, has_inside: bool) -> dict[str, Any]:
+    """What the browser knows of a fold, whether or not the document has its inside."""
+    above = tree.above(fold.id)
+    return {
+        "id": fold.id,
+        "above": above.id if above is not None else "",
+        "kind": fold.kind,
+        "path": fold.path,
+        "label": words.label(fold),
+        "words": [words.counts(fold)],
+        "nodes": fold.nodes,
+        "members": len(fold.members),
+        "has_inside": has_inside,
+    }
+
+
+def inside_data(
+    inside: DrawnInside, looks: Mapping[str, Element | None] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The inside of a fold as plain data.
+
+    Args:
+        inside: The inside.
+        looks: How its cards look; not given where that differs from step to step.
+    """
     return {
         "width": inside.width,
         "height": inside.height,
@@ -232,9 +239,10 @@ def inside_data(inside: DrawnInside) -> dict[str, Any]:
                 "y": card.y,
                 "width": card.width,
                 "height": card.height,
-                "markup": write(card.element),
+                "markup": "" if look is None else write(look),
             }
             for card in inside.cards
+            for look in [looks.get(f"gv-{card.id}")]
         ],
         "links": [
             {
@@ -243,12 +251,12 @@ def inside_data(inside: DrawnInside) -> dict[str, Any]:
                 "head": list(link.head),
                 "tail_reach": list(link.tail_reach),
                 "head_reach": list(link.head_reach),
-                "id": link.id,
-                "source": link.source,
-                "target": link.target,
-                "slot": link.slot,
-                "count": link.count,
-                "is_edge": link.is_edge,
+                "id": link.wire.key,
+                "source": link.wire.source,
+                "target": link.wire.target,
+                "slot": link.wire.slot,
+                "count": link.wire.count,
+                "is_edge": link.wire.is_edge,
             }
             for link in inside.links
         ],

@@ -6,8 +6,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gradviz.model.facts import TensorFacts
@@ -16,21 +15,13 @@ from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria
 from gradviz.view.documents.folds import WIDGET, FoldDocument, Room
-from gradviz.view.element import Element, classes_of, write_lines
-from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.drawing import (
-    LIMIT,
-    drawing_extent,
-    opening_density,
-    outside_left_out,
-    pictures,
-)
+from gradviz.view.element import classes_of, write_lines
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.extent import listed_places
-from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.highlights import highlighted_document, with_legend
+from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.graph_index import GraphIndex
-from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
+from gradviz.view.graph.scene import LIMIT
+from gradviz.view.items import item_of
 from gradviz.view.outlines.graph import COLUMNS, cells_of, listed, outline_of
 from gradviz.view.outlines.graph import LIMIT as IN_TEXT
 from gradviz.view.style import MARKS
@@ -51,7 +42,7 @@ def graph_document(
     before: Mapping[str, TensorFacts] | None = None,
     room: int = LARGE,
     in_text: int = IN_TEXT,
-    folded: FoldedDrawing | None = None,
+    folded: GraphDrawing | None = None,
     insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
@@ -77,32 +68,30 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    marks = tuple(marks) if folded is None else folded.marks.marks
-    shown = _whole(graph, options) if folded is None else _folded(folded, insides)
-    graph_index = shown.graph_index
+    drawing = folded or GraphDrawing(graph, options, None, marks)
+    shown = WholeDocument(drawing) if folded is None else FoldDocument(folded, insides)
+    graph_index = drawing.graph_index
     graph_index.before = before or {}
-    drawn, items, rows = shown.pictures(), [], []
+    items, rows = [], []
     for one in listed(graph_index, shown.nodes):
         items.append(shown.item(one))
         rows.append({"id": one.id, "cells": list(cells_of(one, graph_index))})
+    # Others are put together from insides.
+    densities = drawing.densities if folded is None else (drawing.opening,)
+    drawn = {density: drawing[density].element() for density in densities}
+    used = set[str]().union(*(classes_of(one.inside) for one in drawn.values()))
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": aria.title(graph_index),
-        "density": shown.density,
-        "pictures": {name: write_lines(one) for name, one in drawn.items()}
-        if folded or not marks
-        else {},
-        "items": [*items, *shown.fold_items],
-        "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
+        "density": drawing.opening,
+        "pictures": {name: write_lines(one) for name, one in drawn.items()},
+        "items": [*items, *shown.items],
+        "legend": [*highlight_legend(drawing.marks.marks, legends), *legend(used)],
         "outline": {"columns": list(COLUMNS), "rows": rows},
         "text": outline_of(graph_index, min(in_text, shown.in_text)),
-        "summary": aria.of_graph(graph_index),
+        "summary": drawing.scenes.summaries[0],
         **shown.fields,
     }
-    if marks and folded:
-        document = with_legend(document, marks, legends)
-    elif marks:
-        document = highlighted_document(document, drawn, marks, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
@@ -147,70 +136,26 @@ def legend(used: set[str]) -> list[dict[str, str]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is different for a graph that is drawn as it is and for one that is folded."""
-
-    graph_index: GraphIndex
-    density: Density
-    pictures: Callable[[], dict[Density, Element]]
-    nodes: Iterable[Node]
-    """The nodes that are listed."""
-    item: Callable[[Node | TensorInfo], dict[str, Any]]
-    fields: dict[str, Any]
-    """Fields that only such a document has."""
-    fold_items: Sequence[dict[str, Any]] = ()
-    in_text: int = LARGE
-    """How many nodes the text has, at most."""
-
-
-def _whole(graph: Graph, options: DrawOptions) -> _Shown:
-    """A graph that is drawn as it is, up to a limit."""
-    graph_index = GraphIndex.of(graph, LIMIT, options.focus)
-    left_out = {info.id for info in outside_left_out(graph_index, options)}
-    extent = drawing_extent(graph_index, options).document
-    return _Shown(
-        graph_index,
-        opening_density(options, graph_index),
-        lambda: pictures(graph, options, graph_index),
-        map(graph.nodes.__getitem__, listed_places(graph, options.focus)),
-        lambda one: _item(one, graph_index, left_out),
-        {"extent": extent} if extent else {},
-    )
-
-
-def _folded(folded: FoldedDrawing, insides: Room) -> _Shown:
-    """A graph that is folded."""
-    folds = FoldDocument(folded, folded.densities, insides)
-    extent = {"extent": folds.extent} if folds.extent else {}
-    return _Shown(
-        folded.graph_index,
-        folded.densities[0],
-        folded.pictures,
-        folds.nodes,
-        folds.item,
-        {"fold": folds.document, **extent},
-        folds.items,
-        folds.in_text,
-    )
-
-
-def _item(
-    one: Node | TensorInfo, graph_index: GraphIndex, left_out: Collection[str]
-) -> dict[str, Any]:
-    """What can be found and selected: a node, a tensor it made, or one outside the graph.
+class WholeDocument:
+    """What is listed of a graph that is drawn as it is, up to a limit.
 
     Args:
-        one: Which.
-        graph_index: Its graph.
-        left_out: Tensors outside the graph that are not drawn, since there are too many.
+        drawing: The graph.
     """
-    if isinstance(one, Node):
-        make = node_item if graph_index.is_drawn(one.id) else listed_item
-        return make(one, graph_index)
-    savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
-    before = [] if one.node else [node for node in savers if graph_index.is_drawn(node)]
-    is_drawn = graph_index.is_drawn(one.node) if one.node else one.id not in left_out
-    following = [one.node] if one.node and is_drawn else []
-    item = tensor_item(one, graph_index, following=following, before=before)
-    return item if is_drawn else undrawn(item)
+
+    items: Sequence[dict[str, Any]] = ()
+    in_text = LARGE
+    """How many nodes the text lists."""
+
+    def __init__(self, drawing: GraphDrawing) -> None:
+        self._index, self._marks, scenes = drawing.graph_index, drawing.marks, drawing.scenes
+        self._left_out = scenes.source.saving.keys() - set(scenes.source.outside)
+        """Tensors outside the graph that are not drawn, since there are too many."""
+        graph = self._index.graph
+        self.nodes = map(graph.nodes.__getitem__, listed_places(graph, self._index.focus))
+        extent = scenes.extent.document
+        self.fields = {"extent": extent} if extent else {}
+
+    def item(self, one: Node | TensorInfo) -> dict[str, Any]:
+        """What can be found and selected: a node, a tensor it made, or one outside the graph."""
+        return self._marks.item(item_of(one, self._index, self._left_out))

@@ -13,30 +13,26 @@ from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.fold_runs import FoldRun
+from gradviz.model.progress import counted
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import opening_step
-from gradviz.view.animation.folded_animation import FoldedAnimation, FoldedAnimations
+from gradviz.view.animation.fold_boxes import FoldBoxes
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
-from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import captions
 from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.explanation import cards
-from gradviz.view.documents.folded_recording import (
-    IN_NOTEBOOK,
-    carry,
-    fold_field,
-    folded_items,
-    looks_in,
-)
+from gradviz.view.documents.folded_recording import IN_NOTEBOOK, RecordedFolds, looks_in
 from gradviz.view.documents.folds import Room
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
 from gradviz.view.fold_words import title
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import ALL
+from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.graph import COLUMNS
 from gradviz.view.outlines.recording import recording_outline, recording_title, summary
 from gradviz.view.parts.data import segments
@@ -81,8 +77,9 @@ def recording_document(
     chosen = None if step is None else check_step(recording, step, "step")
     marked = [check_step(recording, stop, "stops") for stop in stops]
     animations = animations or Animations(recording, options)
-    if animations.folded:
-        carry(animations.folded, insides)
+    boxes = animations.scenes.boxes
+    folds = None if boxes is None else RecordedFolds(animations, boxes)
+    carried = (ALL,) if folds is None else folds.carried(insides)
     some, sentences = animations[animations.opening], captions(recording)
     opening = opening_step(recording, some) if chosen is None else chosen
     pieces: dict[str, int] = {}
@@ -96,7 +93,10 @@ def recording_document(
         "pictures": {
             density: {
                 "svg": _svg(animation, opening, options),
-                "elements": looks_in(animation.pieces, pieces),
+                "elements": looks_in(
+                    animation.pieces_of(counted(carried, "folds laid out", len(carried), 1)),
+                    pieces,
+                ),
             }
             for density, animation in animations.items()
         },
@@ -108,11 +108,14 @@ def recording_document(
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "views": list(_views(recording, animations, sentences)),
+        "views": list(_views(recording, animations, folds, carried, sentences)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
-        "legend": [*highlight_legend(some.drawn_marks), *legend(_used(animations.values()))],
+        "legend": [
+            *highlight_legend(some.drawn_marks),
+            *legend(_used(animations.values(), carried)),
+        ],
     }
     if recording.fold_runs:
         document["runs"] = [
@@ -123,13 +126,13 @@ def recording_document(
                 "last": run.last,
                 "nodes": run.nodes,
                 "open": run.is_open,
-                **_box(recording, run, animations.folded),
+                **_box(recording, run, boxes),
             }
             for run in recording.fold_runs
         ]
-    if animations.folded:
-        document["fold"] = fold_field(animations.folded, options)
-    if extent := some.extent_drawn.document:
+    if folds is not None:
+        document["fold"] = folds.field(carried)
+    if extent := animations.scenes.extent.document:
         document["extent"] = extent
     if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
         text = _json(recording)
@@ -140,20 +143,19 @@ def recording_document(
 
 def _svg(animation: StepPictures, step: int, options: DrawOptions) -> str:
     """The picture of a step; of a folded one what is around its elements."""
-    if isinstance(animation, FoldedAnimation):
+    if animation.is_folded:
         return animation.around(step, options.engine_arrows)
     return animation.svg(step, engine_arrows=options.engine_arrows)
 
 
-def _box(recording: Recording, run: FoldRun, folded: FoldedAnimations | None) -> dict[str, str]:
+def _box(recording: Recording, run: FoldRun, boxes: FoldBoxes | None) -> dict[str, str]:
     """The innermost fold of a folded picture that has all nodes of a run, but those in a box of
     leaves, which several turns of a loop share."""
-    if folded is None:
+    if boxes is None:
         return {}
-    tree = folded.folding.tree
     ran = {one.node or "": None for one in recording.records[run.first : run.last + 1]}
-    known = [folded.unplaced.around[key] for key in ran if key in folded.unplaced.around]
-    inner = [ids for ids in known if all(tree[one].kind != "leaves" for one in ids)] or known
+    known, fold = [boxes.around[key] for key in ran if key in boxes.around], boxes.words.fold
+    inner = [ids for ids in known if all(fold(one).kind != "leaves" for one in ids)] or known
     if not inner:
         return {}
     same = takewhile(lambda ids: len(set(ids)) == 1, zip(*inner))
@@ -172,23 +174,28 @@ def check_step(recording: Recording, step: object, option: str) -> int:
         raise OptionError(f"{option}: {error}") from None
 
 
-def _used(animations: Iterable[StepPictures]) -> set[str]:
+def _used(animations: Iterable[StepPictures], carried: Sequence[str]) -> set[str]:
     """The classes that are drawn at any step in any density."""
-    looks = (looks for animation in animations for looks in animation.browser_looks.values())
+    looks = (looks for one in animations for looks in one.looks_of(carried).values())
     return classes_of(look for group in looks for look in group if look is not None)
 
 
 def _views(
-    recording: Recording, animations: Animations, sentences: Sequence[Sentence]
+    recording: Recording,
+    animations: Animations,
+    folds: RecordedFolds | None,
+    carried: Sequence[str],
+    sentences: Sequence[Sentence],
 ) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
-    changes = {density: one.browser_changes for density, one in animations.items()}
-    items = marked_items(recording, animation.step_items, animation.marks)
-    if animations.folded:
-        items = folded_items(items, animations.folded)
+    changes = {density: one.changes_of(carried) for density, one in animations.items()}
+    rows = animations.scenes.step_items
+    items = marked_items(recording, rows, animation.marks)
+    if folds is not None:
+        items = folds.items(items)
     for step, sentence, step_items, shown in zip(
-        recording.all_steps, sentences, animation.step_items, items, strict=True
+        recording.all_steps, sentences, rows, items, strict=True
     ):
         yield {
             "kind": step.kind,
@@ -207,7 +214,7 @@ def _views(
             "items": shown,
             "tensors": step_items.tensors,
             "rows": step_items.rows,
-            "summary": animation.summaries[step.index],
+            "summary": animations.scenes.summaries[step.index],
             **explained.get(step.index, {}),
         }
 

@@ -20,10 +20,10 @@ from gradviz.view.documents.folds import WIDGET, Room
 from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
 from gradviz.view.documents.report_json import report_json
 from gradviz.view.figures.figure import Figures
-from gradviz.view.graph.drawing import LIMIT
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.scene import LIMIT
 from gradviz.view.parts.data import as_data
 from gradviz.view.parts.part import Rows
 from gradviz.view.parts.text import as_text
@@ -36,7 +36,7 @@ def report_document(
     figures: Figures = (),
     *,
     room: int = LARGE,
-    folded: FoldedDrawing | None = None,
+    folded: GraphDrawing | None = None,
     insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of findings, without a kernel.
@@ -56,7 +56,7 @@ def report_document(
         drawn = graph_document(
             graph, options, marks=findings.marks, room=0, folded=folded, insides=insides
         )
-    shown = _Items(graph, folded.folding.tree if folded else None)
+    shown = _Items(graph, folded.tree if folded else None)
     marks = _marks(findings.marks, shown)
     parts = report_parts(
         findings, figures, tables=lambda table: Rows(table, partial(shown.of_row, table), marks)

@@ -16,10 +16,10 @@ from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
-from gradviz.view.export.drawn import drawn
 from gradviz.view.export.mermaid import to_mermaid
 from gradviz.view.export.page import to_page
 from gradviz.view.export.writing import ending_of, write_as
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.layout_program import run_dot
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
@@ -70,7 +70,7 @@ def save(
     known = graph if isinstance(graph, Graph) else graph.graph
     shown = (known, options, folding)
     writers: dict[str, Callable[[], str | bytes]] = {
-        ".svg": partial(drawn, *shown, marks),
+        ".svg": lambda: GraphDrawing(*shown, marks).text(),
         ".png": partial(to_png, *shown, marks),
         ".pdf": partial(to_pdf, *shown),
         ".dot": partial(to_dot, *shown),
@@ -122,7 +122,7 @@ def to_png(
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
     """
-    return svg_to_png(drawn(graph, options, folding, marks, variables=False))
+    return svg_to_png(GraphDrawing(graph, options, folding, marks).text(variables=False))
 
 
 def svg_to_png(svg: str) -> bytes:

@@ -9,13 +9,13 @@ from html import escape
 from textwrap import wrap
 from typing import Final
 
-from gradviz.view.animation.step_pictures import Box, StepPictures
 from gradviz.view.animation.still import Still, still
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.export.animated import camera
 from gradviz.view.export.animated.fading import fades
 from gradviz.view.export.writing import write_as
 from gradviz.view.graph.layout import Point
+from gradviz.view.graph.step_pictures import Box, StepPictures
 from gradviz.view.style import FONT, SIZES
 from gradviz.view.text import EM, px, shorten
 

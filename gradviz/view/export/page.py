@@ -13,7 +13,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress, graph_document
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import LISTED
 from gradviz.view.text import shorten, xml
@@ -121,7 +121,7 @@ def to_page(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | Non
     Raises:
         GradvizError: If the front end is not built.
     """
-    folded = None if folding is None else FoldedDrawing(folding, options)
+    folded = None if folding is None else GraphDrawing(graph, options, folding)
     wire = graph_document(
         graph, options, room=10_000_000, in_text=LISTED, folded=folded, insides=PAGE
     )

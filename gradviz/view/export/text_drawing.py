@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,9 +13,9 @@ from gradviz.model.graph import Graph
 from gradviz.model.records import Node
 from gradviz.view import aria
 from gradviz.view.graph.card_parts import Card
-from gradviz.view.graph.drawing import DrawnLink, compose
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.scene import DrawnLink
 from gradviz.view.graph_index import GraphIndex
 
 
@@ -81,41 +81,35 @@ def text_drawing(graph: Graph, options: DrawOptions, folding: Folding | None) ->
         >>> text_drawing(sine, DrawOptions(), None).parts[0].lines
         ('SinBackward0 (root)', '0: no grad')
     """
-    return _whole(graph, options) if folding is None else _folded(graph, options, folding)
-
-
-def _whole(graph: Graph, options: DrawOptions) -> TextDrawing:
-    scene = compose(graph, options)
-    nodes = {node.id: node for node in scene.graph_index.nodes}
-    title = aria.title(scene.graph_index)
-    boxes = tuple(_box(card, nodes.get(card.id), scene.graph_index) for card in scene.cards)
-    return TextDrawing(
-        title,
-        scene.extent.drawn_words,
-        boxes or (TextBox("nothing", (title,), ("gv-more",)),),
-        tuple(_link(wire, nodes) for wire in scene.wires),
-    )
-
-
-def _folded(graph: Graph, options: DrawOptions, folding: Folding) -> TextDrawing:
-    """The same of a folded graph: an open fold is a frame."""
-    drawing = FoldedDrawing(folding, options)
-    folding, graph_index = drawing.folding, drawing.graph_index
-    density = drawing.densities[0]
+    drawing = GraphDrawing(graph, options, folding)
+    graph_index, scenes = drawing.graph_index, drawing.scenes.source
+    opened = drawing.folding.opening.ids if drawing.folding else ()
     shown: set[str] = set()
 
     def parts_in(fold_id: str) -> Iterator[TextPart]:
-        for placed in drawing.drawings.drawn(fold_id, density).cards:
-            card = placed.card
-            if card.id in folding.opening.ids:
-                label = drawing.words.label(folding.tree[card.id])
+        for card in scenes.scene(fold_id, drawing.opening).cards:
+            if card.id in opened:
+                label = drawing.words.label(drawing.words.fold(card.id))
                 yield TextFrame(card.id, label, tuple(parts_in(card.id)))
-            elif not card.refers:
-                node = graph[card.id] if graph.place_of(card.id) is not None else None
-                shown.add(card.id)
-                yield _box(card, node, graph_index)
+                continue
+            node = graph[card.id] if graph.place_of(card.id) is not None else None
+            shown.add(card.id)
+            yield _box(card, node, graph_index)
 
-    parts = tuple(parts_in(drawing.root))
+    title, parts = aria.title(graph_index), tuple(parts_in(drawing.root))
+    if drawing.folding is not None:
+        # How many nodes are drawn as how many boxes, and why so.
+        sizes = f"{len(graph):,} nodes are drawn folded, as {drawing.boxes:,} boxes."
+        note = " ".join(filter(None, (sizes, drawing.scenes.note)))
+        return TextDrawing(title, note, parts, tuple(_between(graph, drawing.folding, shown)))
+    wires = scenes.scene(drawing.root, drawing.opening).wires
+    parts = parts or (TextBox("nothing", (title,), ("gv-more",)),)
+    links = tuple(_link(wire, graph) for wire in wires)
+    return TextDrawing(title, drawing.scenes.extent.drawn_words, parts, links)
+
+
+def _between(graph: Graph, folding: Folding, shown: Collection[str]) -> Iterator[TextLink]:
+    """The links between the boxes of a folded graph."""
     boxes = [_box_of(one, folding, shown) for one in range(len(graph))]
     entries = Counter(
         (boxes[entry[0]], boxes[place])
@@ -123,18 +117,11 @@ def _folded(graph: Graph, options: DrawOptions, folding: Folding) -> TextDrawing
         for entry in row
         if entry is not None and boxes[entry[0]] != boxes[place]
     )
-    links = [TextLink(tail, head, count) for (tail, head), count in entries.items()]
+    yield from (TextLink(tail, head, count) for (tail, head), count in entries.items())
     for tensor, node_id, _ in graph.saving():
         place = graph.place_of(node_id)
         if tensor in shown and place is not None and boxes[place] == node_id:
-            links.append(TextLink(tensor, node_id, is_edge=False))
-    return TextDrawing(aria.title(graph_index), _folded_note(graph, drawing), parts, tuple(links))
-
-
-def _folded_note(graph: Graph, drawing: FoldedDrawing) -> str:
-    """How many nodes are drawn as how many boxes, and why so."""
-    sizes = f"{len(graph):,} nodes are drawn folded, as {drawing.boxes:,} boxes."
-    return " ".join(filter(None, (sizes, drawing.note)))
+            yield TextLink(tensor, node_id, is_edge=False)
 
 
 def _box_of(place: int, folding: Folding, shown: Collection[str]) -> str:
@@ -168,10 +155,10 @@ def _lines(
             yield port.label if ":" in port.label else f"{port.slot}: no grad"
 
 
-def _link(wire: DrawnLink, nodes: Mapping[str, Node]) -> TextLink:
+def _link(wire: DrawnLink, graph: Graph) -> TextLink:
     argument = ""
     if wire.is_edge and wire.slot is not None:
-        argument = argument_of(nodes[wire.source], wire.slot) or ""
+        argument = argument_of(graph[wire.source], wire.slot) or ""
     link = wire.link
     count = wire.count if wire.slot is None else 1
     return TextLink(link.tail, link.head, count, argument, wire.is_edge)

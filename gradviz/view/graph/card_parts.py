@@ -1,4 +1,5 @@
-"""What a card is made of: blocks of lines with their sizes, ports, and the parts one can hide."""
+"""What a card is made of: blocks of lines with their sizes, ports, and the parts one can hide; and
+what is on a link."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.errors import OptionError
+from gradviz.model.records import ValueSummary
 from gradviz.view.style import SIZES
 from gradviz.view.text import width_of
 
@@ -150,6 +152,32 @@ class Card:
     def is_of_tensor(self) -> bool:
         """Whether it is the card of a leaf, or of a tensor outside the graph."""
         return bool(self.tensor) or "gv-tensor" in self.css
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeGradient:
+    """A gradient on an edge."""
+
+    gradient: ValueSummary | None
+    arrived: bool
+    """Whether the node that receives it has run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLook:
+    """One variant of a link."""
+
+    flow: Literal["", "gv-flow", "gv-flowed"] = ""
+    """Whether a gradient is on it, and whether the node that receives it has run."""
+    written: EdgeGradient | None = None
+    """The gradient that is written on it."""
+    is_new: bool = False
+    """Whether the step has made it."""
+
+    @property
+    def css(self) -> str:
+        """Its classes."""
+        return " ".join(filter(None, ("gv-made" if self.is_new else "", self.flow)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,50 +12,12 @@ binds the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gradviz.view.graph.fold_header import HEADER
-from gradviz.view.graph.inside_layout import DrawnInside, End, PlacedCard, PlacedLink
 from gradviz.view.graph.layout import Direction, Point
-from gradviz.view.graph.routes import Place, Span, curve, room
-from gradviz.view.graph.stretch import Stretch
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The frame around an open fold, with its header on top."""
-
-    id: str
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """A picture, or a part of it, made of the insides of open folds."""
-
-    width: float
-    height: float
-    cards: tuple[PlacedCard, ...]
-    frames: tuple[Frame, ...]
-    """A frame before those in it."""
-    links: tuple[PlacedLink, ...]
-    inputs: tuple[float, ...]
-    outputs: tuple[float, ...]
-
-    def moved(self, by: Point) -> Composed:
-        """The same, elsewhere."""
-        return replace(
-            self,
-            cards=tuple(replace(c, x=c.x + by[0], y=c.y + by[1]) for c in self.cards),
-            frames=tuple(replace(f, x=f.x + by[0], y=f.y + by[1]) for f in self.frames),
-            links=tuple(
-                replace(one, points=tuple((x + by[0], y + by[1]) for x, y in one.points))
-                for one in self.links
-            ),
-        )
+from gradviz.view.graph.placing import DrawnInside, End, Frame, PlacedCard, PlacedLink
+from gradviz.view.graph.routes import Place, Span, Stretch, curve, room
 
 
 def compose(
@@ -63,7 +25,7 @@ def compose(
     opened: Collection[str],
     inside_of: Callable[[str], DrawnInside | None],
     direction: Direction,
-) -> Composed:
+) -> DrawnInside:
     """The inside of a fold with the insides of the open folds in it.
 
     Args:
@@ -74,7 +36,9 @@ def compose(
     """
     inside = inside_of(fold_id)
     assert inside is not None
-    children: dict[str, Composed] = {}
+    if inside.is_picture:
+        return inside
+    children: dict[str, DrawnInside] = {}
     for card in inside.cards:
         if card.id in opened and inside_of(card.id) is not None:
             children[card.id] = compose(card.id, opened, inside_of, direction)
@@ -85,7 +49,7 @@ class _Stretched:
     """An inside with other insides in the place of some of its cards."""
 
     def __init__(
-        self, inside: DrawnInside, children: dict[str, Composed], direction: Direction
+        self, inside: DrawnInside, children: dict[str, DrawnInside], direction: Direction
     ) -> None:
         self._inside, self._children = inside, children
         self._down = direction == "TB"
@@ -107,7 +71,7 @@ class _Stretched:
         self._along = Stretch(length, [*along, *room(self._ways)])
         self._length = self._along(length)
 
-    def composed(self) -> Composed:
+    def composed(self) -> DrawnInside:
         """Cards, frames and links, those of open folds after what is around them."""
         inside = self._inside
         cards: list[PlacedCard] = []
@@ -125,9 +89,9 @@ class _Stretched:
             frames += moved.frames
             links += moved.links
         width, height = self._turned((self._across(self._breadth), self._length))
-        return Composed(
-            width, height, tuple(cards), tuple(frames), tuple(links), *map(tuple, self._rim)
-        )
+        inputs, outputs = map(tuple, self._rim)
+        parts = tuple(cards), tuple(links), inputs, outputs
+        return DrawnInside(width, height, *parts, is_picture=True, frames=tuple(frames))
 
     def _straight(self) -> Iterator[tuple[tuple[bool, int], float]]:
         """Places on the rim, in (False) or out (True) and which, right before or after the port of

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from gradviz.model.graph import Graph
 from gradviz.view.element import Element
-from gradviz.view.graph.layout import MARGIN, Layout
+from gradviz.view.graph.layout import MARGIN
 from gradviz.view.graph_index import LISTED, GraphIndex, places_of
 from gradviz.view.text import EM
 
@@ -161,19 +161,6 @@ def written(words: str, width: float) -> tuple[Element, ...]:
         for i, line in enumerate(lines)
     )
     return (Element("g", {"class": "gv-extent"}, tuple(rows)),)
-
-
-def below(layout: Layout, words: Sequence[Element]) -> Layout:
-    """A layout moved down, and widened, so that a banner has its room."""
-    if not words:
-        return layout
-    down = banner_height(words)
-    return Layout(
-        max(layout.width, WIDTH),
-        layout.height + down,
-        {key: (x, round(y + down, 1)) for key, (x, y) in layout.places.items()},
-        tuple(tuple((x, round(y + down, 1)) for x, y in path) for path in layout.paths),
-    )
 
 
 def banner_height(words: Sequence[Element]) -> float:

@@ -66,8 +66,8 @@ class FoldCards:
         said = ", ".join(("folded: " + label, self.words.counts(fold), *self._facts(fold)))
         if fold.head is not None:
             node = self._index.graph.nodes[fold.head]
-            card = self.views_card(fold, node_card(node, self._index, self._content))
-            return replace(card, inputs=into, outputs=out, aria=said)
+            card = node_card(node, self._index, self._content)
+            return replace(self.views_card(fold, card, inputs, outputs), outputs=out, aria=said)
         title = Line(shorten(label, TITLE), "gv-title", SIZES["title"], "folded")
         blocks = (Block("title", (title,)), Block("text", tuple(self._lines(fold))))
         return Card(
@@ -81,18 +81,21 @@ class FoldCards:
             is_stack=fold.times > 1,
         )
 
-    def views_card(self, fold: Fold, card: Card) -> Card:
-        """The card of a node with the views that are folded into it, without their ports.
+    def views_card(self, fold: Fold, card: Card, inputs: int, outputs: int) -> Card:
+        """The card of a node with the views that are folded into it.
 
         Args:
             fold: The views.
             card: The card of the node.
+            inputs: At how many places values come in.
+            outputs: At how many they go out.
         """
         is_compact = self._content.density == "compact"
         room = NARROW if is_compact else TITLE
         line = Line(shorten(self.words.with_head(fold), room), "gv-muted", icon="folded")
         blocks = (*card.blocks, Block("text", (line,), beside=is_compact))
-        return replace(card, id=fold.id, css=f"{card.css} gv-fold gv-views", blocks=blocks)
+        css, into, out = f"{card.css} gv-fold gv-views", (Port(),) * inputs, (Port(),) * outputs
+        return replace(card, id=fold.id, css=css, blocks=blocks, inputs=into, outputs=out)
 
     def _lines(self, fold: Fold) -> Iterator[Line]:
         """Counts, elements and gradients; but for compact cards a row for each of few leaves."""

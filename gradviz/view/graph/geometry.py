@@ -145,12 +145,9 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     return tuple(tops), y + (below if y > band else 0), band
 
 
-def together(frames: Sequence[CardFrame], direction: Direction) -> list[CardFrame]:
-    """Frames of cards that share a place at different steps, all with the largest box.
-
-    Where data flows down, each card ends below its own lines: room for those of other steps is
-    below it. Else its ports would be elsewhere.
-    """
+def together(frames: Sequence[CardFrame]) -> list[CardFrame]:
+    """Frames of cards that share a place at different steps, all with the largest box: what a card
+    says at other steps has its room."""
     left, top = max(f.left for f in frames), max(f.top for f in frames)
     right = max(f.box.width - f.left - f.width for f in frames)
     bottom = max(f.box.height - f.top - f.height for f in frames)
@@ -162,14 +159,4 @@ def together(frames: Sequence[CardFrame], direction: Direction) -> list[CardFram
         inputs=max(f.box.inputs for f in frames),
         outputs=max(f.box.outputs for f in frames),
     )
-    return [
-        replace(
-            f,
-            box=box,
-            left=left,
-            top=top,
-            width=width,
-            height=f.height if direction == "TB" else height,
-        )
-        for f in frames
-    ]
+    return [replace(f, box=box, left=left, top=top, width=width, height=height) for f in frames]

@@ -8,57 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from gradviz.model.explanation import Explanation
+from gradviz.model.fold import FoldTree
+from gradviz.model.folding import Folding
 from gradviz.model.formatting import plural
 from gradviz.model.highlights import Highlight, HighlightKind
-from gradviz.view.element import Element, write_lines
+from gradviz.view.element import Element, all_of
 from gradviz.view.graph import highlight_badges, highlight_style
-from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.element_places import places_of
 from gradviz.view.graph.highlight_style import OVERLAYS
+from gradviz.view.graph.scene import ALL
+from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
 
-def highlighted_picture(
-    picture: Element, marks: Iterable[Highlight], *, variables: bool = True
-) -> Element:
-    """Lay marks over a picture; a mark of something not drawn is put on its node.
+def places_of(elements: Iterable[Element]) -> dict[str, Element]:
+    """Groups by id: ``"n0"``, ``"n0.1"``, ``"n0.saved.0"``, ``"t0"``.
 
-    Args:
-        picture: A picture of a graph or of one step of a recording.
-        marks: What to mark. Marks of one kind on one element are one badge.
-        variables: Whether the picture has its colours as CSS variables.
-
-    Examples:
-        >>> edge = Element("g", {"class": "gv-edge", "id": "gv-n0.0"})
-        >>> marked = highlighted_picture(Element("svg", {}, (edge,)), [Highlight("n0.0", "cut")])
-        >>> marked.children[0].classes
-        ['gv-edge', 'gv-cut-here']
+    An entry of ``next_functions`` that is ``None`` is its stub, a leaf's tensor the card of its
+    node.
     """
-    marks = tuple(marks)
-    if not marks:
-        return picture
-    inside = (
-        with_rules(one, marks, variables=variables) if one.tag == "style" else one
-        for one in highlighted(picture.inside, marks)
-    )
-    said = f"{picture.text('aria-label')}{_gone(marks)}"
-    return picture.changed({"aria-label": said}).holding(inside)
-
-
-def with_rules(sheet: Element, marks: Iterable[Highlight], *, variables: bool = True) -> Element:
-    """A style sheet with the rules of marks.
-
-    Args:
-        sheet: The style sheet of a picture.
-        marks: The marks.
-        variables: Whether colours are CSS variables.
-    """
-    kinds = _kinds(marks)
-    if not kinds:
-        return sheet
-    return sheet.holding((*sheet.children, highlight_style.rules(kinds, variables=variables)))
+    found: dict[str, Element] = {}
+    standing_for: dict[str, Element] = {}
+    cuts: dict[str, Element] = {}
+    for element in all_of(elements):
+        classes = element.classes
+        if element.tag != "g" or not classes or "gv-absent" in classes:
+            continue
+        if key := element.text("data-id") or element.text("id").removeprefix("gv-"):
+            # The row of a cut has the id of the tensor whose card it is on.
+            (cuts if "gv-cut" in classes else found).setdefault(key, element)
+        if "gv-stub" in classes and "data-slot" in element.attributes:
+            slot = f"{element.text('data-source')}.{element.text('data-slot')}"
+            found.setdefault(slot, element)
+        if "gv-node" in classes and (tensor := element.text("data-tensor")):
+            standing_for.setdefault(tensor, element)
+    return cuts | standing_for | found
 
 
 def highlighted(elements: Iterable[Element], marks: Iterable[Highlight]) -> list[Element]:
@@ -72,7 +58,7 @@ def highlighted(elements: Iterable[Element], marks: Iterable[Highlight]) -> list
     for mark in marks:
         place = places.get(mark.id) or places.get(mark.id.partition(".")[0])
         if place is not None:
-            marks_on.setdefault(id(place.element), []).append(mark)
+            marks_on.setdefault(id(place), []).append(mark)
     return [_overlaid(element, marks_on) for element in elements] if marks_on else elements
 
 
@@ -92,58 +78,15 @@ def highlight_legend(
     ]
 
 
-def highlighted_document(
-    wire: Mapping[str, Any],
-    pictures: Mapping[Density, Element],
-    marks: Iterable[Highlight],
-    legends: Mapping[HighlightKind, str] | None = None,
-) -> dict[str, Any]:
-    """The document of a picture with marks: in every density, legend, details and texts.
+def mark_rules(marks: Iterable[Highlight], *, variables: bool = True) -> str:
+    """The style sheet of marks, empty if there are none.
 
     Args:
-        wire: As ``gradviz.view.documents.graph.graph_document`` writes it without marks.
-        pictures: The picture without marks, in each density.
-        marks: What to mark.
-        legends: Sentences that replace those of the legend.
-    """
-    marks = tuple(marks)
-    cards = {
-        key: place.node
-        for picture in pictures.values()
-        for key, place in places_of(picture.inside).items()
-        if place.node
-    }
-    by_item: dict[str, list[Highlight]] = {}
-    for mark in marks:
-        key = cards.get(mark.id, mark.id)
-        by_item.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
-    return {
-        **with_legend(wire, marks, legends),
-        "pictures": {
-            name: write_lines(highlighted_picture(one, marks)) for name, one in pictures.items()
-        },
-        "items": [highlighted_item(item, by_item.get(item["id"], ())) for item in wire["items"]],
-    }
-
-
-def with_legend(
-    wire: Mapping[str, Any],
-    marks: Iterable[Highlight],
-    legends: Mapping[HighlightKind, str] | None = None,
-) -> dict[str, Any]:
-    """The document of a picture with what is said of all marks together.
-
-    Args:
-        wire: The document.
         marks: The marks.
-        legends: Sentences that replace those of the legend.
+        variables: Whether colours are CSS variables.
     """
-    marks = tuple(marks)
-    return {
-        **wire,
-        "summary": f"{wire['summary']}{_gone(marks)}",
-        "legend": [*highlight_legend(marks, legends), *wire["legend"]],
-    }
+    kinds = _kinds(marks)
+    return highlight_style.rules(kinds, variables=variables) if kinds else ""
 
 
 def highlighted_item(item: Mapping[str, Any], marks: Iterable[Highlight]) -> dict[str, Any]:
@@ -176,14 +119,6 @@ def _distinct(marks: Sequence[Highlight]) -> list[Highlight]:
     """Marks of one element without "changed" where it is new or gone: a leaf and its tensor."""
     is_one_sided = any(mark.kind in ("new", "gone") for mark in marks)
     return [mark for mark in marks if not (is_one_sided and mark.kind == "changed")]
-
-
-def _gone(marks: Iterable[Highlight]) -> str:
-    """The suffix of the count of nodes."""
-    gone = (mark.id for mark in marks if mark.kind == "gone")
-    nodes = {key for key in gone if key[0] == "n" and key[1:].isdecimal()}
-    verb = "is" if len(nodes) == 1 else "are"
-    return f"; {plural(len(nodes), 'node')} of these {verb} gone" if nodes else ""
 
 
 def _kinds(marks: Iterable[Highlight]) -> list[HighlightKind]:
@@ -238,3 +173,129 @@ def _part(mark: Highlight, item: Mapping[str, Any]) -> str:
     rows: list[list[str]] = next(found, [])
     label = rows[int(number)][0] if number.isdecimal() and int(number) < len(rows) else number
     return f"{'saved' if part.endswith('.saved') else 'input'} {label}"
+
+
+def marks_in(
+    drawn: Mapping[str, Element], explanations: Iterable[Explanation]
+) -> tuple[Highlight, ...]:
+    """The marks of explanations, each once.
+
+    Args:
+        drawn: The existing elements by id. A node with the sign of the error gets no other
+            mark.
+        explanations: The explanations at the step.
+    """
+    raised = {key for key, element in drawn.items() if "gv-raised" in element.classes}
+    found = dict.fromkeys(mark for one in explanations for mark in one.marks)
+    return tuple(m for m in found if m.kind != "refused" or f"gv-{m.id}" not in raised)
+
+
+def marked(drawn: Mapping[str, Element], marks: Iterable[Highlight]) -> dict[str, Element]:
+    """The elements of a step that marks change."""
+    after = highlighted(drawn.values(), marks)
+    pairs = zip(drawn.items(), after, strict=True)
+    return {key: now for (key, before), now in pairs if now is not before}
+
+
+OPENED: Final = 24
+"""Boxes up to which what is around marks is open at first."""
+
+
+class GraphMarks:
+    """Where the marks on one graph are.
+
+    Args:
+        tree: Its folds; ``None`` if nothing is folded.
+        graph_index: The graph.
+        marks: The marks, the most important first.
+        outside: The fold in which each tensor outside the graph is drawn.
+    """
+
+    def __init__(
+        self,
+        tree: FoldTree | None,
+        graph_index: GraphIndex,
+        marks: Iterable[Highlight],
+        outside: Mapping[str, str],
+    ) -> None:
+        self._tree, self._index, self._outside = tree, graph_index, outside
+        self._graph = graph_index.graph
+        self.marks = tuple(marks)
+        self._leaves = {
+            key: node for node, key in enumerate(self._graph.variables) if key and self.marks
+        }
+        self._on_cards: dict[str, list[Highlight]] = {}
+        """Of each fold the marks on cards in it."""
+        self._in_boxes: dict[str, dict[Highlight, int]] = {}
+        """Of each fold the marks on closed boxes in it, with how many they stand for."""
+        self._on_items: dict[str, list[Highlight]] = {}
+        for mark in self.marks:
+            self._take(mark)
+
+    @property
+    def gone(self) -> str:
+        """What is said of nodes that are no longer there, after their number."""
+        gone = (mark.id for mark in self.marks if mark.kind == "gone")
+        nodes = {key for key in gone if key[0] == "n" and key[1:].isdecimal()}
+        verb = "is" if len(nodes) == 1 else "are"
+        return f"; {plural(len(nodes), 'node')} of these {verb} gone" if nodes else ""
+
+    def around(self, key: str) -> tuple[str, ...]:
+        """Ids of the folds around what a mark is on, the whole graph first."""
+        card = self.card_of(key)
+        if self._tree is None:
+            return ()
+        if card in self._outside:
+            fold = self._outside[card]
+            return (*(one.id for one in self._tree.around(fold)), fold)
+        if self._graph.place_of(card) is None:
+            return ()
+        return tuple(one.id for one in self._tree.around(card))
+
+    def card_of(self, key: str) -> str:
+        """The node, or the tensor outside the graph, whose card shows what a mark is on."""
+        key = key.partition(".")[0]
+        if (place := self._leaves.get(key)) is not None:
+            return self._graph.nodes[place].id
+        info = self._index.tensors.get(key)
+        return info.node or key if info else key
+
+    def _take(self, mark: Highlight) -> None:
+        around = self.around(mark.id)
+        if self._tree is not None and not around:
+            return
+        own = replace(mark, id=self.card_of(mark.id)) if mark.id in self._leaves else mark
+        self._on_items.setdefault(own.id.partition(".")[0], []).append(own)
+        self._on_cards.setdefault(around[-1] if around else ALL, []).append(own)
+        for fold, inner in zip((ALL, *around), around, strict=False):
+            found = self._in_boxes.setdefault(fold, {})
+            closed = Highlight(inner, mark.kind)
+            found[closed] = found.get(closed, 0) + 1
+
+    def within(self, fold_id: str) -> list[Highlight]:
+        """The marks on cards in a fold, and on closed boxes in it."""
+        boxes = self._in_boxes.get(fold_id, {}).items()
+        return [
+            *self._on_cards.get(fold_id, ()),
+            *(replace(mark, words=f"{count:,} inside") for mark, count in boxes),
+        ]
+
+    def item(self, item: dict[str, Any]) -> dict[str, Any]:
+        """What can be selected, with its marks."""
+        own = self._on_items.get(item["id"])
+        return highlighted_item(item, own) if own else item
+
+    def opened(self, folding: Folding, boxes: int) -> Folding:
+        """The folds around marks open, too, as long as the picture has few boxes.
+
+        Args:
+            folding: The folds.
+            boxes: How many boxes the picture has.
+        """
+        for mark in self.marks:
+            around = [key for key in self.around(mark.id) if key not in folding.opening.ids]
+            more = sum(len(folding.tree[key].members) - 1 for key in around)
+            if around and boxes + more <= OPENED:
+                folding = folding.opened_with(around)
+                boxes += more
+        return folding

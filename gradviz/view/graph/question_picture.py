@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.blanking import blanked
@@ -15,14 +16,15 @@ from gradviz.model.graph import Graph
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
 from gradviz.view.element import Element, style, svg
-from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_lines import FEW
-from gradviz.view.graph.card_parts import Card
-from gradviz.view.graph.drawing import Scene, compose, placed, wires_drawn, with_references
-from gradviz.view.graph.geometry import CardFrame, measure
-from gradviz.view.graph.layout import Direction, Layout, LayoutBox, Point, lay_out
-from gradviz.view.graph.layout_links import Link, spines
+from gradviz.view.graph.card_parts import Card, Density
+from gradviz.view.graph.drawn_scenes import DrawnScenes
+from gradviz.view.graph.geometry import CardFrame
+from gradviz.view.graph.layout import Direction, LayoutBox, Link, Point, lay_out
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.placing import DrawnInside, as_laid_out
+from gradviz.view.graph.scene import LIMIT, Scene, WholeScenes, saving_of
+from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import coloured, css
 from gradviz.view.text import shorten
@@ -133,7 +135,7 @@ def question_picture(
 
 def choices_of(graph: Graph, names: Mapping[str, str]) -> tuple[Choice, ...]:
     """What can be picked in the picture of a graph, not yet placed."""
-    return _choices(compose(graph, DrawOptions(density="compact")), names)
+    return _choices(_Asked(graph, DrawOptions(), ()), names)
 
 
 def blanks_of(graph: Graph, names: Mapping[str, str], edges: Sequence[str]) -> tuple[Blank, ...]:
@@ -154,36 +156,84 @@ def blanks_of(graph: Graph, names: Mapping[str, str], edges: Sequence[str]) -> t
 def _drawn(
     graph: Graph, names: Mapping[str, str], options: DrawOptions, edges: Sequence[str]
 ) -> QuestionPicture:
-    scene = with_references(compose(graph, options))
-    choices = _choices(scene, names)
-    scene = replace(scene, cards=tuple(_untitled(card, choices) for card in scene.cards))
+    density = options.density_of(0)
+    choices = _choices(_Asked(graph, options, ()), names)
     blanks = blanks_of(graph, names, edges)
-    if blanks:
-        frames, layout, blanks = _placed_around(scene, options.direction, blanks)
-    else:
-        frames, layout = placed(scene, options)
-    cards = {
-        key: card_svg.card(frame, layout.places[key], options.direction)
-        for key, frame in frames.items()
-    }
+    pictures = _QuestionPictures(_Asked(graph, options, choices), density)
+    pictures.fields = {blank.id: (0.0, 0.0) for blank in blanks}
+    cards = pictures.there(0)
     found: dict[str, list[Box]] = {}
-    for frame in frames.values():
-        card = frame.card
-        place = layout.places[card.id]
-        corner = place[0] + frame.left, place[1] + frame.top
+    for placed in pictures.composed(()).cards:
+        frame, card = placed.frames[0], placed.card
+        corner = placed.x + frame.left, placed.y + frame.top
         found.setdefault(card.refers or card.id, []).append((*corner, frame.width, frame.height))
-        for tag, (x, y, width, height) in _tags(cards[card.id]):
+        for tag, (x, y, width, height) in _tags(cards[f"gv-{card.id}"]):
             found.setdefault(tag, []).append((corner[0] + x, corner[1] + y, width, height))
+    blanks = tuple(replace(one, box=_tenths((*pictures.fields[one.id], *FIELD))) for one in blanks)
     sheet = css() + coloured(_RULES)[0] if edges else css()
     said = f"autograd graph: {formatting.plural(len(graph), 'node')}"
-    wires = wires_drawn(scene, frames, layout, options.direction)
-    drawn = (style(sheet), *wires, *cards.values(), *map(_pill, blanks, range(1, len(edges) + 1)))
+    pills = map(_pill, blanks, range(1, len(edges) + 1))
     return QuestionPicture(
-        svg((layout.width, layout.height), said, False, drawn),
-        (layout.width, layout.height),
+        svg(pictures.size, said, False, (style(sheet), *cards.values(), *pills)),
+        pictures.size,
         tuple(replace(c, boxes=tuple(map(_tenths, found[c.id]))) for c in choices),
         blanks,
     )
+
+
+class _Asked(DrawnScenes):
+    """The scene of a graph whose cards say no more than its choices.
+
+    Args:
+        graph: The graph.
+        options: How it is drawn.
+        choices: What can be picked.
+    """
+
+    def __init__(self, graph: Graph, options: DrawOptions, choices: Sequence[Choice]) -> None:
+        index = GraphIndex.of(graph, LIMIT, options.focus)
+        super().__init__(WholeScenes(index, options, saving_of(index, options)))
+        self._choices = choices
+
+    def banner(self, width: float) -> tuple[Element, ...]:
+        """Nothing."""
+        return ()
+
+    def scene(self, fold_id: str, density: Density) -> Scene:
+        """All of it."""
+        scene = super().scene(fold_id, density)
+        return replace(scene, cards=tuple(_untitled(card, self._choices) for card in scene.cards))
+
+
+class _QuestionPictures(StepPictures):
+    """A picture with fields on some of its links: a field is a box that its link goes through, so
+    that no other link does."""
+
+    fields: Mapping[str, Point] = MappingProxyType({})
+    """Where the field on each of these edges is."""
+
+    def _place(
+        self, scene: Scene, frames: Mapping[str, tuple[CardFrame, ...]], gap: float, room: float
+    ) -> DrawnInside:
+        if not self.fields:
+            return super()._place(scene, frames, gap, room)
+        wires = []
+        for wire in scene.wires:
+            link = wire.link
+            through = [
+                Link(link.tail, link.tail_port, wire.key, 0),
+                Link(wire.key, 0, link.head, link.head_port),
+            ]
+            on_it = through if wire.key in self.fields else [link]
+            wires.append(on_it)
+        boxes = [*(one[0].box for one in frames.values())]
+        boxes += [LayoutBox(key, *FIELD) for key in self.fields]
+        links = [link for on_it in wires for link in on_it]
+        layout = lay_out(boxes, links, self.direction, gap=GAPS[self.direction])
+        paths = iter(layout.paths)
+        joined = [_through(*(next(paths) for _ in on_it)) for on_it in wires]
+        self.fields = {key: layout.places[key] for key in self.fields}
+        return as_laid_out(scene, frames, replace(layout, paths=tuple(joined)), self.direction)
 
 
 def _untitled(card: Card, choices: Sequence[Choice]) -> Card:
@@ -208,36 +258,9 @@ def _tenths(box: Box) -> Box:
     return x, y, width, height
 
 
-def _placed_around(
-    scene: Scene, direction: Direction, blanks: Sequence[Blank]
-) -> tuple[dict[str, CardFrame], Layout, tuple[Blank, ...]]:
-    """The places of cards, and of fields between them: a field is a box that its link goes through,
-    so that no other link does."""
-    fields = {blank.id: LayoutBox(blank.id, *FIELD) for blank in blanks}
-    wires = scene.wires
-    spine = spines([card.id for card in scene.cards], [wire.link for wire in wires])
-    frames = {c.id: measure(c, direction, spine.get(c.id, -1)) for c in scene.cards}
-    links: list[Link] = []
-    for wire in wires:
-        link = wire.link
-        if wire.key in fields:
-            links.append(Link(link.tail, link.tail_port, wire.key, 0))
-            links.append(Link(wire.key, 0, link.head, link.head_port))
-        else:
-            links.append(link)
-    boxes = [*(frame.box for frame in frames.values()), *fields.values()]
-    layout = lay_out(boxes, links, direction, gap=GAPS[direction])
-    paths = iter(layout.paths)
-    joined = tuple(
-        _through(next(paths), next(paths)) if wire.key in fields else next(paths) for wire in wires
-    )
-    found = tuple(replace(b, box=_tenths((*layout.places[b.id], *FIELD))) for b in blanks)
-    return frames, replace(layout, paths=joined), found
-
-
-def _through(first: Sequence[Point], second: Sequence[Point]) -> tuple[Point, ...]:
+def _through(first: tuple[Point, ...], *others: tuple[Point, ...]) -> tuple[Point, ...]:
     """Two links as one, straight through the box between them."""
-    return (*first, first[-1], second[0], *second)
+    return (*first, *(point for one in others for point in (first[-1], one[0], *one)))
 
 
 def _pill(blank: Blank, number: int) -> Element:
@@ -251,11 +274,10 @@ def _pill(blank: Blank, number: int) -> Element:
 # ---------------------------------------------------------------------- what can be picked
 
 
-def _choices(scene: Scene, names: Mapping[str, str]) -> tuple[Choice, ...]:
-    """All choices of a scene, cards before the tags on them, in the order of the nodes."""
-    graph_index = scene.graph_index
+def _choices(scenes: _Asked, names: Mapping[str, str]) -> tuple[Choice, ...]:
+    """All choices of a graph, cards before the tags on them, in the order of the nodes."""
+    graph_index = scenes.graph_index
     found: list[Choice] = []
-    cards = {card.id for card in scene.cards if not card.refers}
     for node in graph_index.nodes:
         variable = graph_index.tensors.get(node.variable or "")
         found.append(
@@ -265,7 +287,7 @@ def _choices(scene: Scene, names: Mapping[str, str]) -> tuple[Choice, ...]:
         )
         tags = graph_index.tags.get(node.id, ())[:FEW]
         found += [_of_tensor(info.id, "tag", info, graph_index) for info in tags]
-    outside = (info for info in graph_index.outside if info.id in cards)
+    outside = (info for info in graph_index.outside if info.id in scenes.source.outside)
     found += [_of_tensor(info.id, "tensor", info, graph_index) for info in outside]
     return _told_apart(found)
 

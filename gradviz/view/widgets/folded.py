@@ -13,8 +13,7 @@ from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.view.documents.fold_answers import FoldAnswers
-from gradviz.view.export.drawn import drawn
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.base import GraphWidget
 
@@ -45,12 +44,12 @@ class FoldedWidget(GraphWidget):
             return self._fold(self.graph) if self._fold and self.graph is not None else None
 
     @cached_property
-    def _drawing(self) -> FoldedDrawing | None:
+    def _drawing(self) -> GraphDrawing | None:
         """The graph as it was folded for the browser; ``None`` if it is not folded."""
         if self.is_closed or self._folding is None:
             return None
         with no_collection():
-            return FoldedDrawing(self._folding, self._options, self._marks)
+            return GraphDrawing(self._folding.tree.graph, self._options, self._folding, self._marks)
 
     @property
     def _still(self) -> str:
@@ -58,7 +57,7 @@ class FoldedWidget(GraphWidget):
         known, options = super()._still, self._as_shown(self._options)
         if known or self.graph is None:
             return known
-        return drawn(self.graph, options, self._folding, self._marks)
+        return GraphDrawing(self.graph, options, self._folding, self._marks).text()
 
     def _has(self, key: str) -> bool:
         """Whether something can be selected: of a folded graph all nodes and folds, listed or
@@ -66,7 +65,7 @@ class FoldedWidget(GraphWidget):
         drawing = self._drawing
         if drawing is not None:
             with suppress(UnknownNodeError):
-                drawing.folding.tree.around(key)
+                drawing.tree.around(key)
                 return True
         return super()._has(key)
 

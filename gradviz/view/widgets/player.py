@@ -16,10 +16,9 @@ from gradviz.model.recording import Recording
 from gradviz.model.without_values import recording_without_values
 from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import decisive_steps
-from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import caption
 from gradviz.view.contents.parts_of import html_of
-from gradviz.view.documents.folded_recording import inside_answer
+from gradviz.view.documents.folded_recording import RecordedFolds
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
@@ -35,6 +34,7 @@ from gradviz.view.export.writing import ending_of, write_as, write_file
 from gradviz.view.formatting import plural
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.recording import recording_title
 from gradviz.view.text import clean
 from gradviz.view.widgets.base import GraphWidget
@@ -281,7 +281,7 @@ class Player(GraphWidget):
         """
         many = len(self._recording)
         notes = [] if len(self._recording.graph) else ["no autograd graph at any step"]
-        notes += filter(None, [self._animation.extent_drawn.drawn_words.removesuffix(".")])
+        notes += filter(None, [self._animations.scenes.extent.drawn_words.removesuffix(".")])
         notes += [f"{plural(many, 'step')}: {how} to step through them"] if many else []
         return Filmstrip(
             self._animation,
@@ -311,17 +311,17 @@ class Player(GraphWidget):
         """
         if what == "animation":
             return self.animation_file(".svg")
-        folded = self._animations.folded
+        boxes = self._animations.scenes.boxes
         ids = what.get("inside") if isinstance(what, dict) else None
-        if folded is None or not isinstance(ids, list) or not ids:
+        if boxes is None or not isinstance(ids, list) or not ids:
             return None
         with no_collection():
-            return inside_answer(folded, ids)
+            return RecordedFolds(self._animations, boxes).answer(ids)
 
     @property
     def _whole(self) -> dict[str, Any]:
         """The document of a page without a kernel: it has more of what is in boxes."""
-        if self._animations.folded is None or not self.wire["fold"]["limit"]:
+        if self._animations.folding is None or not self.wire["fold"]["limit"]:
             return self.wire
         stops = [self._recording.numbers.number(place) for place in self.wire["stops"]]
         with no_collection():

@@ -7,7 +7,7 @@ from tests.seeded_faults.fault import SeededFault
 VIEW: Final = (
     SeededFault(
         room="view/graph",
-        file="gradviz/view/graph/fold_marks.py",
+        file="gradviz/view/graph/highlights.py",
         old="found[closed] = found.get(closed, 0) + 1",
         new="found[closed] = 1",
         shows="a closed box says 1 inside, however many marks it stands for",

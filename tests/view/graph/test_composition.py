@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradviz.view.documents.folds import inside_data
-from gradviz.view.element import write_lines
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.composition import Composed, compose
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.composition import compose
+from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.stretch import Stretch
+from gradviz.view.graph.placing import DrawnInside
+from gradviz.view.graph.routes import Stretch
 from tests.view.crossings import points_along
 from tests.view.documents import as_text
 from tests.view.folds import blocks, drawing_of, folded_graphs
@@ -44,17 +44,17 @@ def is_inside(one: Any, outer: Any) -> bool:
     )
 
 
-def boxes_of(composed: Composed) -> dict[str, Any]:
+def boxes_of(composed: DrawnInside) -> dict[str, Any]:
     """Cards and frames by id."""
     cards: dict[str, Any] = {card.id: card for card in composed.cards}
     return cards | {frame.id: frame for frame in composed.frames}
 
 
-def opened_sets(drawing: FoldedDrawing, choose: Callable[[int], bool]) -> set[str]:
+def opened_sets(drawing: GraphDrawing, choose: Callable[[int], bool]) -> set[str]:
     """Folds that are open: each together with those around it."""
     opened: set[str] = set()
-    for number, fold in enumerate(drawing.folding.tree):
-        above = drawing.folding.tree.above(fold.id)
+    for number, fold in enumerate(drawing.tree):
+        above = drawing.tree.above(fold.id)
         if above is None or (above.id in opened and choose(number)):
             opened.add(fold.id)
     return opened
@@ -67,7 +67,7 @@ def test_no_two_boxes_overlap_and_frames_hold_what_is_in_them(
 ) -> None:
     folding, drawing = drawing_of(graph, options=DrawOptions(direction=direction))
     opened = opened_sets(drawing, lambda _: random.random() < 0.6)
-    composed = drawing.composed(COMPACT, opened)
+    composed = drawing[COMPACT].composed(opened)
     frames = {frame.id: frame for frame in composed.frames}
     assert set(frames) == opened - {"f0"}
     for one, other in combinations(composed.cards, 2):
@@ -90,7 +90,7 @@ def test_no_two_boxes_overlap_and_frames_hold_what_is_in_them(
 def test_every_link_ends_on_its_ports(graph: Any, random: Any, direction: Direction) -> None:
     _, drawing = drawing_of(graph, options=DrawOptions(direction=direction))
     opened = opened_sets(drawing, lambda _: random.random() < 0.6)
-    composed = drawing.composed(COMPACT, opened)
+    composed = drawing[COMPACT].composed(opened)
     boxes = boxes_of(composed)
     across = 1 if direction == "TB" else 0
     for link in composed.links:
@@ -103,16 +103,16 @@ def test_every_link_ends_on_its_ports(graph: Any, random: Any, direction: Direct
             box = boxes[key]
             corner, size = ((box.x, box.width), (box.y, box.height))[across]
             rim = corner + size if at_end else corner
-            assert point[across] == pytest.approx(rim, abs=NEAR), (link.id, key)
+            assert point[across] == pytest.approx(rim, abs=NEAR), (link.wire.key, key)
             corner, size = ((box.x, box.width), (box.y, box.height))[1 - across]
             assert corner - NEAR <= point[1 - across] <= corner + size + NEAR
 
 
-def over(drawing: FoldedDrawing, fold_id: str, opened: set[str]) -> list[str]:
+def over(drawing: GraphDrawing, fold_id: str, opened: set[str]) -> list[str]:
     """Links of one inside that run over a box in it, or leave it."""
-    inside = drawing.drawings.drawn(fold_id, COMPACT)
+    inside = drawing[COMPACT].inside(fold_id)
     direction = drawing.options.direction
-    composed = compose(fold_id, opened, lambda key: drawing.drawings.drawn(key, COMPACT), direction)
+    composed = compose(fold_id, opened, drawing[COMPACT].inside, direction)
     boxes = boxes_of(composed)
     beside = [(card.id, boxes[card.id]) for card in inside.cards]
     found = []
@@ -151,13 +151,13 @@ def test_links_go_on_where_they_cross_a_frame(graph: Any, random: Any) -> None:
     """Inside an open fold a value comes from the port where it arrives at the frame."""
     folding, drawing = drawing_of(graph)
     opened = opened_sets(drawing, lambda _: random.random() < 0.6)
-    composed = drawing.composed(COMPACT, opened)
+    composed = drawing[COMPACT].composed(opened)
     into: dict[str, set[int]] = {}
     for link in composed.links:
         if link.head[0] in opened:
             into.setdefault(link.head[0], set()).add(link.head[1])
     for fold_id in opened - {"f0"}:
-        inside = drawing.drawings.drawn(fold_id, COMPACT)
+        inside = drawing[COMPACT].inside(fold_id)
         starts = {link.tail[1] for link in inside.links if not link.tail[0]}
         assert starts == set(range(len(inside.inputs)))
         assert into.get(fold_id, set()) == starts
@@ -170,9 +170,9 @@ def test_opening_keeps_the_order_of_the_others(graph: Any, random: Any) -> None:
     """What was beside or below something in an inside stays there, whatever is open."""
     _, drawing = drawing_of(graph)
     opened = opened_sets(drawing, lambda _: random.random() < 0.6)
-    now = boxes_of(drawing.composed(COMPACT, opened))
+    now = boxes_of(drawing[COMPACT].composed(opened))
     for fold_id in opened:
-        was = drawing.drawings.drawn(fold_id, COMPACT).cards
+        was = drawing[COMPACT].inside(fold_id).cards
         for one, other in permutations(was, 2):
             if one.x + one.width <= other.x:
                 assert now[one.id].x + now[one.id].width <= now[other.id].x + NEAR
@@ -184,9 +184,9 @@ def test_closing_a_fold_restores_the_same_bytes() -> None:
     folding, drawing = drawing_of(blocks(), None if len(blocks()) > 40 else 1)
 
     def text(opened: Iterable[str]) -> str:
-        composed = drawing.composed(COMPACT, set(opened))
-        assert isinstance(composed, Composed)
-        return write_lines(drawing.element(COMPACT)) + repr(composed)
+        composed = drawing[COMPACT].composed(set(opened))
+        assert isinstance(composed, DrawnInside)
+        return drawing[COMPACT].svg() + repr(composed)
 
     before = text({"f0"})
     for fold in folding.tree.root.folds:
@@ -207,10 +207,10 @@ def test_a_stretch_without_needs_is_the_identity() -> None:
 # The same algorithm in the browser reads these files, too.
 
 
-def result(drawing: FoldedDrawing, opened: set[str], root: str) -> dict[str, Any]:
+def result(drawing: GraphDrawing, opened: set[str], root: str) -> dict[str, Any]:
     """What is asked for, and what is put together."""
     direction = drawing.options.direction
-    composed = compose(root, opened, lambda key: drawing.drawings.drawn(key, COMPACT), direction)
+    composed = compose(root, opened, drawing[COMPACT].inside, direction)
     return {
         "root": root,
         "opened": sorted(opened, key=lambda key: int(key[1:])),
@@ -220,7 +220,7 @@ def result(drawing: FoldedDrawing, opened: set[str], root: str) -> dict[str, Any
             "cards": [placed(card) for card in composed.cards],
             "frames": [placed(frame) for frame in composed.frames],
             "links": [
-                {"id": link.id, "points": [[rounded(x), rounded(y)] for x, y in link.points]}
+                {"id": link.wire.key, "points": [[rounded(x), rounded(y)] for x, y in link.points]}
                 for link in composed.links
             ],
             "inputs": [*map(rounded, composed.inputs)],
@@ -249,7 +249,7 @@ def test_both_sides_put_pictures_together_alike(
     block = tree.root.folds[0].id
     insides = {}
     for fold in tree:
-        data = inside_data(drawing.drawings.drawn(fold.id, COMPACT))
+        data = inside_data(drawing[COMPACT].inside(fold.id))
         insides[fold.id] = {**data, "cards": [{**card, "markup": ""} for card in data["cards"]]}
     pictures = {
         "closed": result(drawing, {"f0"}, "f0"),

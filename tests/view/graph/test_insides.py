@@ -9,10 +9,11 @@ from hypothesis import given, settings
 
 from gradviz.model import Graph, Node
 from gradviz.model.fold import Fold
+from gradviz.view.element import classes_of
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.insides import BOX
+from gradviz.view.graph.fold_scenes import PORTS, Insides
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.rims import PORTS
+from gradviz.view.graph.scene import ALL as BOX
 from tests.view.folds import blocks, drawing_of, folded_graphs
 from tests.view.graphs import often_used, saved, tensor
 
@@ -27,9 +28,11 @@ def texts(element: Any) -> str:
 
 def card_of(drawing: Any, fold_id: str, density: Density = COMPACT) -> Any:
     """The closed box of a fold."""
-    above = drawing.folding.tree.above(fold_id)
-    inside = drawing.drawings.drawn(above.id if above else BOX, density)
-    return next(card for card in inside.cards if card.id == fold_id)
+    above = drawing.tree.above(fold_id)
+    inside = drawing[density].inside(above.id if above else BOX)
+    assert fold_id in {card.id for card in inside.cards}
+    key = above.id if above else BOX
+    return drawing[density].looks_of([key])[f"gv-{fold_id}"][0]
 
 
 @settings(max_examples=40)
@@ -41,18 +44,20 @@ def test_every_member_has_one_card_and_every_entry_one_way(graph: Graph) -> None
     tree = folding.tree
     ends: dict[tuple[str, int], int] = {}
     for fold in tree:
-        inside = drawing.drawings.drawn(fold.id, COMPACT)
+        inside = drawing[COMPACT].inside(fold.id)
         own = [card.id for card in inside.cards if not card.card.refers]
         keys = [m.id if isinstance(m, Fold) else graph.nodes[m].id for m in fold.members]
         assert sorted(own) == sorted(keys)
-        rim = drawing.drawings.insides.rim(fold.id)
+        rim = Insides(tree).rim(fold.id)
         assert len(inside.inputs) == rim.input_ports <= PORTS
         assert len(inside.outputs) == rim.output_ports <= PORTS
         for link in inside.links:
-            if link.slot is not None:
-                ends[link.source, link.slot] = ends.get((link.source, link.slot), 0) + 1
+            if link.wire.slot is not None:
+                ends[link.wire.source, link.wire.slot] = (
+                    ends.get((link.wire.source, link.wire.slot), 0) + 1
+                )
             elif graph.place_of(link.head[0]) is not None:
-                ends[link.head[0], -1] = ends.get((link.head[0], -1), 0) + link.count
+                ends[link.head[0], -1] = ends.get((link.head[0], -1), 0) + link.wire.count
     for node in graph.nodes:
         entries = sum(entry is not None for entry in node.next_functions)
         slots = [count for (key, slot), count in ends.items() if key == node.id and slot >= 0]
@@ -62,9 +67,9 @@ def test_every_member_has_one_card_and_every_entry_one_way(graph: Graph) -> None
 
 def test_equal_insides_are_the_same_drawing_but_for_names() -> None:
     _, drawing = drawing_of(blocks(5))
-    tree = drawing.folding.tree
+    tree = drawing.tree
     same = [fold for fold in tree if fold.path.endswith(".mlp")]
-    drawn = [drawing.drawings.drawn(fold.id, COMPACT) for fold in same]
+    drawn = [drawing[COMPACT].inside(fold.id) for fold in same]
     assert len(drawn) > 2
     assert len({(one.height, len(one.cards), one.outputs) for one in drawn[1:-1]}) == 1
 
@@ -72,18 +77,18 @@ def test_equal_insides_are_the_same_drawing_but_for_names() -> None:
 def test_a_closed_box_says_what_is_in_it() -> None:
     graph = blocks(4)
     _, drawing = drawing_of(graph)
-    words = texts(card_of(drawing, drawing.folding.tree.root.id).element)
+    words = texts(card_of(drawing, drawing.tree.root.id))
     assert f"{len(graph)} nodes" in words
     assert "23 nodes · 15 elements" in words
 
 
 def test_a_repeat_is_a_stack_that_names_its_ends_and_their_number() -> None:
     _, drawing = drawing_of(blocks(6))
-    repeat = next(fold for fold in drawing.folding.tree if fold.kind == "repeat")
+    repeat = next(fold for fold in drawing.tree if fold.kind == "repeat")
     card = card_of(drawing, repeat.id)
-    assert card.card.is_stack
-    assert f"×{repeat.times}" in texts(card.element)
-    assert "…" in texts(card.element)
+    assert "gv-stack" in classes_of([card])
+    assert f"×{repeat.times}" in texts(card)
+    assert "…" in texts(card)
 
 
 def test_problems_inside_are_seen_from_outside() -> None:
@@ -100,10 +105,10 @@ def test_problems_inside_are_seen_from_outside() -> None:
         Node("n2", "SinBackward0", (None,), module="net"),
     ]
     _, drawing = drawing_of(Graph.of(nodes, [("n0", 0)]))
-    net = next(fold for fold in drawing.folding.tree if fold.path == "net")
+    net = next(fold for fold in drawing.tree if fold.path == "net")
     card = card_of(drawing, net.id)
-    assert "⚠ 1 saved tensor modified" in texts(card.element)
-    assert "1 saved tensor modified" in card.card.aria
+    assert "⚠ 1 saved tensor modified" in texts(card)
+    assert "1 saved tensor modified" in card.text("aria-label")
 
 
 def test_many_values_over_a_rim_have_one_port_with_their_number() -> None:
@@ -116,11 +121,11 @@ def test_many_values_over_a_rim_have_one_port_with_their_number() -> None:
     nodes.append(Node(f"n{count + 1}", "AccumulateGrad", (), variable="t0"))
     graph = Graph.of(nodes, [("n0", 0)], [tensor(0, "w", node=f"n{count + 1}")])
     _, drawing = drawing_of(graph)
-    inside = drawing.drawings.drawn("f0", COMPACT)
-    net = next(fold for fold in drawing.folding.tree.root.folds)
+    inside = drawing[COMPACT].inside("f0")
+    net = next(fold for fold in drawing.tree.root.folds)
     (link,) = [one for one in inside.links if one.tail[0] == net.id]
-    assert (link.tail, link.head, link.count) == ((net.id, 0), ("n0", 0), count)
-    assert len(drawing.drawings.drawn(net.id, COMPACT).outputs) == 1
+    assert (link.tail, link.head, link.wire.count) == ((net.id, 0), ("n0", 0), count)
+    assert len(drawing[COMPACT].inside(net.id).outputs) == 1
 
 
 def test_a_tensor_outside_the_graph_is_drawn_where_it_is_saved() -> None:
@@ -128,14 +133,14 @@ def test_a_tensor_outside_the_graph_is_drawn_where_it_is_saved() -> None:
     folding, drawing = drawing_of(graph)
     savers = {folding.tree.around(node)[-1].id for node in ("n0", "n1", "n2", "n3")}
     for fold in folding.tree:
-        inside = drawing.drawings.drawn(fold.id, COMPACT)
+        inside = drawing[COMPACT].inside(fold.id)
         masks = [card for card in inside.cards if (card.card.refers or card.id) == "t1"]
         assert bool(masks) == (fold.id in savers)
     assert "t1" not in {
         card.card.refers or card.id
         for fold in folding.tree
-        for card in drawing_of(graph, 1, DrawOptions.of(hide=["constants"]))[1]
-        .drawings.drawn(fold.id, COMPACT)
+        for card in drawing_of(graph, 1, DrawOptions.of(hide=["constants"]))[1][COMPACT]
+        .inside(fold.id)
         .cards
     }
 
@@ -149,7 +154,7 @@ def test_a_node_with_the_views_of_its_inputs_is_its_card_with_their_names() -> N
     ]
     folding, drawing = drawing_of(Graph.of(nodes, [("n0", 0)]))
     (views,) = folding.tree.root.folds
-    words = texts(card_of(drawing, views.id).element)
+    words = texts(card_of(drawing, views.id))
     assert views.kind == "views"
     assert "MmBackward0" in words
     assert "view, t" in words
@@ -169,8 +174,8 @@ def test_parameters_are_rows_where_there_is_room(density: Density) -> None:
         tensor(1, "fc.weight", shape=(3, 4), node="n3"),
     ]
     _, drawing = drawing_of(Graph.of(nodes, [("n0", 0)], tensors))
-    fc = next(fold for fold in drawing.folding.tree if fold.path == "fc")
-    words = texts(card_of(drawing, fc.id, density).element)
+    fc = next(fold for fold in drawing.tree if fold.path == "fc")
+    words = texts(card_of(drawing, fc.id, density))
     rows = "weight (3, 4) .grad None" in words and "bias (3,) .grad None" in words
     assert rows == (density != "compact")
     assert ("15 elements" in words) == (density == "compact")

@@ -1,4 +1,4 @@
-// Fewer open boxes where there is little room, as gradviz/view/graph/folded.py does for a screen. Pure.
+// Fewer open boxes where there is little room, as gradviz/view/graph/drawing.py does for a screen. Pure.
 
 import type { Folds } from "../model/folds";
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradviz.model.recording import Recording
-from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, Value, head, style, write_lines
 from gradviz.view.explanations.fields import explained
@@ -20,6 +19,7 @@ from gradviz.view.export.animated.frames import Frames
 from gradviz.view.export.animated.parts import Moved, Part, Shown, Window, of_frame, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped
 from gradviz.view.graph.layout import Point
+from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.recording import recording_title, summary
 from gradviz.view.style import DARK, LIGHT, SIZES, coloured
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradviz.model.recording import Recording
-from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.animation.still import bare
 from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, all_of
 from gradviz.view.export.animated.camera import Box
 from gradviz.view.export.animated.parts import Part, Shown, Signal
+from gradviz.view.graph.step_pictures import StepPictures
 
 
 def graph_parts(animation: StepPictures, steps: Sequence[int]) -> Iterator[Shown]:

@@ -1,0 +1,399 @@
+"""The scenes of a recording: cards and links at every step, made anew only where they change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain, islice
+from typing import Final, TypeVar
+
+from gradviz.model.folding import FoldedSteps
+from gradviz.model.progress import counted
+from gradviz.model.recording import Recording
+from gradviz.view import aria
+from gradviz.view.animation.backward_progress import BackwardProgress
+from gradviz.view.animation.fold_boxes import FoldBoxes, RecordedFacts
+from gradviz.view.animation.fresh_items import FreshItems
+from gradviz.view.animation.shared_places import share_nodes, share_tensors
+from gradviz.view.animation.step_items import StepItems, StepItemsWriter
+from gradviz.view.element import Element
+from gradviz.view.explanations.fields import explained
+from gradviz.view.graph import card_svg, cards, cut_stubs
+from gradviz.view.graph.card_parts import MORE, Block, Card, Density, LinkLook, Status
+from gradviz.view.graph.cut_stubs import CutStub
+from gradviz.view.graph.drawn_scenes import DrawnScenes, Variants
+from gradviz.view.graph.fold_scenes import FoldScenes
+from gradviz.view.graph.geometry import CardFrame
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.scene import (
+    ALL,
+    OUTSIDE,
+    DrawnLink,
+    Saving,
+    Scene,
+    WholeScenes,
+    reference_card,
+)
+from gradviz.view.graph_index import GraphIndex, places_of
+from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
+from gradviz.view.whole_index import WholeIndex
+
+CARDS: Final = 3_000
+"""Cards of all insides that a recording has, at most; the insides of open folds it always has."""
+Look = TypeVar("Look")
+
+
+class PlayedScenes(DrawnScenes):
+    """The scenes of a recording with the variants of their cards and links.
+
+    Args:
+        recording: What is shown.
+        options: How it is drawn.
+        densities: The densities that cards are made for.
+        folded: Its folds; if not given it is drawn whole, up to a limit.
+    """
+
+    is_played = True
+    kept = None
+    subject = "recording"
+
+    def __init__(
+        self,
+        recording: Recording,
+        options: DrawOptions,
+        densities: Collection[Density],
+        folded: FoldedSteps | None = None,
+    ) -> None:
+        self.recording, self.steps = recording, len(recording.records)
+        graph, saving = recording.graph, saving_in(recording, options.parts)
+        self.shown: tuple[str, ...] = ()
+        """Ids of the folds whose insides there are."""
+        if folded is None:
+            super().__init__(
+                WholeScenes(GraphIndex.of(graph, LIMIT, options.focus), options, saving)
+            )
+        else:
+            index, first = WholeIndex(graph), islice(saving.items(), OUTSIDE)
+            seen = {
+                key: savers
+                for key, savers in first
+                if key in index.tensors and (savers or index.tensors[key].requires_grad)
+            }
+            words = RecordedFacts(folded.folding, index)
+            scenes = FoldScenes(folded.folding, index, options, seen, words)
+            super().__init__(scenes, words)
+            self.shown = tuple(self._chosen())
+        self.tensors_outside = len(saving)
+        self._raw = {
+            density: {key: self.source.scene(key, density) for key in self.fold_ids}
+            for density in densities
+        }
+        self.cards: dict[Density, dict[str, Variants[Card]]] = {
+            density: {card.id: Variants() for one in scenes.values() for card in one.cards}
+            for density, scenes in self._raw.items()
+        }
+        """The variants of cards, by density and id."""
+        self._inputs = {
+            density: {card.id: card.inputs for one in scenes.values() for card in one.cards}
+            for density, scenes in self._raw.items()
+        }
+        self._some_cards = next(iter(self.cards.values()))
+        """Those of one density: in all of them a card exists at the same steps, with the same
+        outputs."""
+        self.links: dict[str, Variants[LinkLook]] = {}
+        self._near: dict[str, dict[str, DrawnLink]] = {}
+        """By node and tensor the links that may change with it."""
+        for wire in (w for ones in self._raw.values() for one in ones.values() for w in one.wires):
+            self.links[wire.own_id] = Variants()
+            ends = [node for node, _ in wire.entries] or [wire.source, wire.target]
+            for end in ends:
+                self._near.setdefault(end, {})[wire.own_id] = wire
+        self.boxes: FoldBoxes | None = None
+        """The boxes of folds."""
+        if folded is not None:
+            self.boxes = FoldBoxes(folded, scenes, self.cards, self.shown)
+        self._summaries: list[str] = []
+        self.step_items: list[StepItems] = []
+        """The rows for the browser at each step."""
+        self._writer = StepItemsWriter()
+        self._cuts: dict[str, dict[CutStub, None]] = {}
+        self._bare: dict[Density, dict[str, Card | None]] = {key: {} for key in densities}
+        """The cards without what backward and the step do."""
+        self._blocks: dict[Block, Block] = {}
+        """Blocks that are equal are one object."""
+        self._drawn_blocks: card_svg.DrawnBlocks = {}
+        self._frames: dict[object, Mapping[Variants[Card], tuple[CardFrame, ...]]] = {}
+        self._drawn: dict[int, tuple[Element, ...]] = {}
+        self._play()
+        self._made = {
+            density: {key: self._finished(one, density) for key, one in scenes.items()}
+            for density, scenes in self._raw.items()
+        }
+        self.explained = explained(recording)
+
+    @property
+    def fold_ids(self) -> Sequence[str]:
+        """The folds of which there is a scene, with what is around everything."""
+        return (ALL, *self.shown)
+
+    def knows(self, fold_id: str) -> bool:
+        """Whether there is a scene of a fold."""
+        return fold_id in self.fold_ids
+
+    def _chosen(self) -> Iterator[str]:
+        """The folds whose insides there are: the open ones, then the outer ones first."""
+        folding = self.source.folding
+        assert folding is not None
+        room, level = CARDS, [folding.tree.root]
+        while level:
+            for fold in level:
+                if fold.id in folding.opening.ids or len(fold.members) <= room:
+                    room -= len(fold.members)
+                    yield fold.id
+            level = [inner for fold in level for inner in fold.folds]
+
+    # ------------------------------------------------------------------ what pictures ask for
+
+    @property
+    def summaries(self) -> Sequence[str]:
+        """A sentence about the graph at each step."""
+        return self._summaries
+
+    def scene(self, fold_id: str, density: Density) -> Scene:
+        """What is in a fold at any step, with references."""
+        return self._made[density][fold_id]
+
+    def card(self, card: Card, density: Density) -> Variants[Card]:
+        """The variants of a card of a scene."""
+        return self.cards[density][card.id]
+
+    def link(self, own_id: str) -> Variants[LinkLook]:
+        """The variants of a link of a scene."""
+        return self.links[own_id]
+
+    def head(self, fold_id: str) -> Variants[tuple[str, ...]]:
+        """What the header of an open fold says."""
+        assert self.boxes is not None
+        return self.boxes.heads[fold_id]
+
+    def around(self, key: str) -> tuple[str, ...]:
+        """The folds that a node, or the node of a leaf, is in."""
+        node = self.recording.graph.leaf_nodes.get(key, key)
+        return () if self.boxes is None else self.boxes.around.get(node, ())
+
+    def frames(
+        self, group: tuple[Variants[Card], ...], spine: int, gap: float
+    ) -> Mapping[Variants[Card], tuple[CardFrame, ...]]:
+        """The frames of cards that share a place, measured once: densities share boxes of folds."""
+        key = group, spine, gap
+        if key not in self._frames:
+            self._frames[key] = super().frames(group, spine, gap)
+        return self._frames[key]
+
+    def drawn(self, frames: tuple[CardFrame, ...]) -> tuple[Element, ...]:
+        """The variants of a card, drawn once."""
+        if id(frames) not in self._drawn:
+            direction, blocks = self.source.options.direction, self._drawn_blocks
+            self._drawn[id(frames)] = tuple(
+                card_svg.card(frame, (0.0, 0.0), direction, blocks) for frame in frames
+            )
+        return self._drawn[id(frames)]
+
+    @property
+    def seen(self) -> int:
+        """How many places there are; of the cards at one place one is seen."""
+        there = (key for key, one in self._some_cards.items() if one.looks)
+        return len({self.places.get(key, key) for key in there})
+
+    # ------------------------------------------------------------------ from step to step
+
+    def _play(self) -> None:
+        recording, is_whole = self.recording, self.boxes is None
+        progress, fresh = BackwardProgress(recording), FreshItems(recording)
+        focus, limit = (self.graph_index.focus, LIMIT) if is_whole else ("", len(recording.graph))
+        steps = step_indexes(recording, focus, limit)
+        for step, step_index, touched in counted(steps, "steps drawn", self.steps, 1):
+            moved, flowing = progress.advance(step.index)
+            self.step_items.append(self._writer.step_items(step, step_index, touched))
+            for cut in cut_stubs.cuts(step.events, step_index):
+                home = self._home(cut.tensor, step_index)
+                self._cuts.setdefault(home, {})[cut] = None
+                touched.add(home)
+            for density, found in self._bare.items():
+                for key in touched & self._some_cards.keys():
+                    found[key] = self._card(key, step_index, density)
+            touched |= moved | fresh.begin(step.index)
+            for density, made in self.cards.items():
+                for key in touched & made.keys():
+                    card = _in_backward(self._bare[density].get(key), progress.nodes.get(key, ""))
+                    made[key].put(step.index, fresh.marked(card, made[key]))
+            if MORE in self._some_cards:
+                hidden, uses = step_index.hidden_now, step_index.hidden_uses_now
+                stub = cards.more_card(hidden, uses) if hidden else None
+                for made in self.cards.values():
+                    made[MORE].put(step.index, stub)
+            near = chain.from_iterable(self._near.get(key, {}).items() for key in touched | flowing)
+            for own_id, wire in dict(near).items():
+                look = self._look(wire, step_index, progress)
+                self.links[own_id].put(step.index, fresh.marked_link(look, self.links[own_id]))
+            self._summaries.append(aria.of_graph(step_index))
+            if self.boxes is not None:
+                self.boxes.advance(step, step_index, progress, fresh, touched, self._bare)
+
+    def _home(self, tensor: str, step_index: StepIndex) -> str:
+        return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor
+
+    def _card(self, key: str, step_index: StepIndex, density: Density) -> Card | None:
+        """The card at the current step, without what backward does."""
+        made: Card | None = None
+        content = self.source.options.content(density)
+        if key[0] == "t":
+            if not step_index.is_outside(key):
+                return None
+            made = cards.tensor_card(step_index.tensors[key], step_index, content)
+        elif (node := step_index.rows.get(key)) is not None:
+            made = cards.node_card(node, step_index, content)
+        elif (variable := step_index.waiting(key)) is not None:
+            made = cards.waiting_leaf_card(key, variable, step_index, content)
+        if made is None:
+            return None
+        alive = tuple(cut for cut in self._cuts.get(key, ()) if cut.tensor in step_index.tensors)
+        return replace(
+            made,
+            blocks=tuple(
+                self._blocks.setdefault(b, b) for b in (*made.blocks, *cut_stubs.blocks(alive))
+            ),
+            inputs=self._inputs[density][key],
+        )
+
+    def _look(
+        self, wire: DrawnLink, step_index: StepIndex, progress: BackwardProgress
+    ) -> LinkLook | None:
+        if not wire.is_edge:
+            saved = dict(step_index.saved_by.get(wire.target, ()))
+            there = step_index.is_outside(wire.target)
+            return LinkLook() if there and wire.source in saved else None
+        if wire.source == MORE:
+            count = step_index.hidden_uses_now[wire.link.head_port]
+            return LinkLook() if count and self._some_cards[wire.target].now is not None else None
+        alive = [
+            (node, slot)
+            for node, slot in wire.entries
+            if (row := step_index.rows.get(node)) is not None
+            and row.next_functions[slot] is not None
+        ]
+        if not alive:
+            return None
+        flows = [flow for one in alive if (flow := progress.edges.get(one)) is not None]
+        is_whole = self.boxes is None
+        if not flows or (is_whole and wire.count > 1):  # their gradients are not one gradient
+            return LinkLook()
+        arrived = all(flow.arrived for flow in flows)
+        return LinkLook("gv-flowed" if arrived else "gv-flow", flows[0] if is_whole else None)
+
+    # ------------------------------------------------------------------ after all steps
+
+    def _finished(self, scene: Scene, density: Density) -> Scene:
+        """A scene without what exists at no step, with references and shared places."""
+        made = self.cards[density]
+        there = tuple(card for card in scene.cards if made[card.id].looks)
+        wires = tuple(wire for wire in scene.wires if self.links[wire.own_id].looks)
+        scene = replace(scene, cards=there, wires=wires, places=self.places).referred()
+        for card in (card for card in scene.cards if card.refers):
+            leaving = [wire for wire in scene.wires if wire.link.tail == card.id]
+            links = [self.links[wire.own_id] for wire in leaving]
+            made[card.id] = _reference(made[card.refers], leaving[0].link.head, links)
+        return scene
+
+    @cached_property
+    def places(self) -> Mapping[str, str]:
+        """For each card, the card whose place it shares; with folds each has its own."""
+        if self.boxes is not None:
+            return {}
+        scene = next(iter(self._raw.values()))[ALL]
+        there = {key: one for key, one in self._some_cards.items() if one.looks}
+        lives = {key: one.life(self.steps) for key, one in there.items()}
+        ports = {
+            card.id: (
+                tuple(port.label for port in card.inputs),
+                tuple(port.slot for port in _some(there[card.id]).outputs),
+            )
+            for card in scene.cards
+            if card.id in there
+        }
+        nodes = [node for node in self.graph_index.nodes if node.id in there]
+        place = share_nodes(nodes, lives, ports)
+        forms: dict[str, object | None] = {}
+        for key in (key for key in there if key[0] == "t"):
+            title = _some(there[key]).blocks[0].lines[0].text
+            leaving = (wire for wire in scene.wires if wire.target == key)
+            uses = frozenset((place[wire.source], wire.link.head_port) for wire in leaving)
+            forms[key] = (title, uses) if title != key else None
+        return place | share_tensors(forms, lives)
+
+
+def most_at_once(recording: Recording, focus: str = "") -> int:
+    """How many of the nodes that are drawn exist at most at one step: so many places there are at
+    least."""
+    graph = recording.graph
+    drawn = {graph.nodes[place].id for place in places_of(graph, LIMIT, focus)}
+    there, most = set[str](), 0
+    for step in recording.records:
+        for key, node in step.changes.nodes:
+            if node is None:
+                there.discard(key)
+            elif key in drawn:
+                there.add(key)
+        most = max(most, len(there))
+    return most
+
+
+def saving_in(recording: Recording, parts: frozenset[str]) -> Saving:
+    """Tensors that may have a card of their own at some step, with the nodes that save them at
+    any."""
+    history, last = recording.history, len(recording.records)
+    leaves = recording.graph.leaf_nodes
+
+    def is_shown(key: str) -> bool:
+        rows = (row for row in history.tensor_rows(key, last) if row.node is None)
+        return any("constants" in parts or row.requires_grad for row in rows)
+
+    saving: dict[str, dict[str, str]] = {
+        key: {} for key in history.tensor_ids if key not in leaves and is_shown(key)
+    }
+    for key in history.node_ids:
+        for node in reversed(history.node_rows(key, last)):
+            for slot in node.saved:
+                saving.get(slot.tensor or slot.view_of or "", {}).setdefault(key, slot.name)
+    return {key: tuple(savers.items()) for key, savers in saving.items()}
+
+
+def _in_backward(card: Card | None, status: Status) -> Card | None:
+    """A card that says where backward is."""
+    if card is None or not status:
+        return card
+    css, said = f"{card.css} gv-{status}", f"{card.aria}, {status}"
+    return replace(card, css=css, status=status, aria=said)
+
+
+def _reference(
+    card: Variants[Card], head: str, links: Sequence[Variants[LinkLook]]
+) -> Variants[Card]:
+    """The variants of a reference: it exists while its tensor's card and one of its links do.
+
+    Args:
+        card: The card that it refers to.
+        head: The card that it is beside.
+        links: The links that leave from it.
+    """
+    made: Variants[Card] = Variants()
+    changes: Sequence[Sequence[tuple[int, object]]] = [one.changes for one in links]
+    for step in sorted({step for one in (card.changes, *changes) for step, _ in one}):
+        tensor, is_used = card.at(step), any(link.existed(step) for link in links)
+        made.put(step, reference_card(tensor, head) if tensor is not None and is_used else None)
+    return made
+
+
+def _some(variants: Variants[Look]) -> Look:
+    return next(iter(variants.looks))
