@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -24,13 +23,20 @@ MIME: Final = "application/vnd.gradviz.digest+json"
 RULES: Final = Path(__file__).parents[2] / "sanitize.cfg"
 """What may differ between two machines in stored and fresh outputs, as nbval reads it."""
 SIGNS: Final = ("0x", "cpu", "cuda", "ipykernel", ",\n")
-"""A text without any of these is not changed by any rule: most texts need not be searched."""
+"""A text without any of these is not changed by any rule."""
 _LENGTH: Final = 12
 _OF_THE_MACHINE: Final = ("format", "json", "memory", "message")
 """Fields that are left out: ``"json"`` has devices and torch's own words; ``"memory"`` is what the
 allocator of a GPU has given out; ``"message"`` is what an exception says, in torch's own words."""
 _ALLOCATOR: Final = "torch.cuda.memory_allocated() is "
 """How the sentence begins that a report has on a GPU only."""
+_OF_SOME: Final = re.compile(
+    "|".join(
+        re.escape(json.dumps(text)[1:-1])
+        for text in (*SIGNS, *_OF_THE_MACHINE, SEALED, FORMULA, _ALLOCATOR)
+    )
+)
+"""What the JSON of a value has in it that is not the same on all machines."""
 
 
 def digest(document: dict[str, Any]) -> dict[str, str]:
@@ -46,25 +52,34 @@ def digest(document: dict[str, Any]) -> dict[str, str]:
         >>> digest({"format": 1, "title": "autograd graph of loss", "text": "n0 SumBackward0"})
         {'text': 'e1101bb06819', 'title': '9b5c1b047dae'}
     """
-    return {part: _digest(value) for part, value in sorted(_shared(document).items())}
+    return {
+        part: hashlib.sha256(_text_of(value).encode("ascii")).hexdigest()[:_LENGTH]
+        for part, value in sorted(document.items())
+        if part not in _OF_THE_MACHINE
+    }
 
 
-def _digest(part: Any) -> str:
-    text = json.dumps(part, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:_LENGTH]
-
-
-def _shared(value: Any) -> Any:
-    """What all machines have of a document."""
+def _text_of(value: Any) -> str:
+    """As JSON what all machines have of a part of a document."""
+    text = _written(value)
+    if not _OF_SOME.search(text):  # most parts have nothing of the machine
+        return text
     if isinstance(value, dict):
-        return {
-            k: _shared(_opened(one) if k == SEALED else one)
-            for k, one in value.items()
-            if k not in _OF_THE_MACHINE
-        }
-    if isinstance(value, (list, tuple)):
-        return list(_shared_entries(value))
-    return _without_device(value) if isinstance(value, str) else value
+        return (
+            "{"
+            + ",".join(
+                f"{_written(key)}:{_text_of(_opened(one) if key == SEALED else one)}"
+                for key, one in sorted(value.items())
+                if key not in _OF_THE_MACHINE
+            )
+            + "}"
+        )
+    if isinstance(value, str):
+        return _written(_without_device(value))
+    return f"[{','.join(_text_of(one) for one in value if not _is_of_torch(one))}]"
+
+
+_written: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _opened(text: Any) -> Any:
@@ -75,12 +90,11 @@ def _opened(text: Any) -> Any:
         return text
 
 
-def _shared_entries(entries: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
-    for one in entries:
-        is_formula = isinstance(one, dict) and one.get("heading") == FORMULA
-        words = one[0] if isinstance(one, list) and one else one
-        if not is_formula and not (isinstance(words, str) and words.startswith(_ALLOCATOR)):
-            yield _shared(one)
+def _is_of_torch(entry: Any) -> bool:
+    """Whether an entry of a list is torch's own formula, or what its allocator has given out."""
+    is_formula = isinstance(entry, dict) and entry.get("heading") == FORMULA
+    words = entry[0] if isinstance(entry, list) and entry else entry
+    return is_formula or (isinstance(words, str) and words.startswith(_ALLOCATOR))
 
 
 def _without_device(text: str) -> str:
