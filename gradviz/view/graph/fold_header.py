@@ -35,8 +35,9 @@ def header_width(label: str, facts: Sequence[str]) -> float:
     return round(end_of(drawn[max(1, few) - 1]) + more + ASIDE, 1)
 
 
-def header(label: str, facts: Sequence[str], width: float | None = None) -> tuple[Element, ...]:
-    """The elements of a header with its upper left corner at 0, 0.
+@lru_cache(maxsize=4096)
+def header(label: str, facts: tuple[str, ...], width: float | None = None) -> tuple[Element, ...]:
+    """The elements of a header with its upper left corner at 0, 0; in all densities the same.
 
     Args:
         label: The name of the fold.

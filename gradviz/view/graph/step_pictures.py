@@ -259,7 +259,7 @@ class StepPictures:
                 found[step][key] = number
         return found
 
-    def _frame(self, frame: Frame, facts: Sequence[str]) -> Element:
+    def _frame(self, frame: Frame, facts: tuple[str, ...]) -> Element:
         """The frame of an open fold with its header."""
         words = self.scenes.words
         assert words is not None
