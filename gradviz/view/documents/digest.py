@@ -24,7 +24,6 @@ RULES: Final = Path(__file__).parents[2] / "sanitize.cfg"
 """What may differ between two machines in stored and fresh outputs, as nbval reads it."""
 SIGNS: Final = ("0x", "cpu", "cuda", "ipykernel", ",\n")
 """A text without any of these is not changed by any rule."""
-_LENGTH: Final = 12
 _OF_THE_MACHINE: Final = ("format", "json", "memory", "message")
 """Fields that are left out: ``"json"`` has devices and torch's own words; ``"memory"`` is what the
 allocator of a GPU has given out; ``"message"`` is what an exception says, in torch's own words."""
@@ -53,29 +52,32 @@ def digest(document: dict[str, Any]) -> dict[str, str]:
         {'text': 'e1101bb06819', 'title': '9b5c1b047dae'}
     """
     return {
-        part: hashlib.sha256(_text_of(value).encode("ascii")).hexdigest()[:_LENGTH]
-        for part, value in sorted(document.items())
-        if part not in _OF_THE_MACHINE
+        part: hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
+        for part, text in _parts_of(document).items()
+    }
+
+
+def _parts_of(value: dict[str, Any]) -> dict[str, str]:
+    """What all machines have of a document or an object in it, each part as JSON."""
+    return {
+        key: _text_of(_opened(one) if key == SEALED else one)
+        for key, one in sorted(value.items())
+        if key not in _OF_THE_MACHINE
     }
 
 
 def _text_of(value: Any) -> str:
     """As JSON what all machines have of a part of a document."""
     text = _written(value)
-    if not _OF_SOME.search(text):  # most parts have nothing of the machine
-        return text
+    if not _OF_SOME.search(text) or text.startswith('"<'):
+        return text  # as most parts, and all drawings: nothing in it is of the machine
     if isinstance(value, dict):
-        return (
-            "{"
-            + ",".join(
-                f"{_written(key)}:{_text_of(_opened(one) if key == SEALED else one)}"
-                for key, one in sorted(value.items())
-                if key not in _OF_THE_MACHINE
-            )
-            + "}"
-        )
+        entries = (f"{_written(key)}:{entry}" for key, entry in _parts_of(value).items())
+        return f"{{{','.join(entries)}}}"
     if isinstance(value, str):
-        return _written(_without_device(value))
+        for pattern, replacement in rules():
+            value = pattern.sub(replacement, value)
+        return _written(value)
     return f"[{','.join(_text_of(one) for one in value if not _is_of_torch(one))}]"
 
 
@@ -92,24 +94,14 @@ def _opened(text: Any) -> Any:
 
 def _is_of_torch(entry: Any) -> bool:
     """Whether an entry of a list is torch's own formula, or what its allocator has given out."""
-    is_formula = isinstance(entry, dict) and entry.get("heading") == FORMULA
+    if isinstance(entry, dict):
+        return bool(entry.get("heading") == FORMULA)
     words = entry[0] if isinstance(entry, list) and entry else entry
-    return is_formula or (isinstance(words, str) and words.startswith(_ALLOCATOR))
-
-
-def _without_device(text: str) -> str:
-    # A drawing has nothing of the device.
-    if text.startswith("<") or not any(sign in text for sign in SIGNS):
-        return text
-    for pattern, replacement in rules():
-        text = pattern.sub(replacement, text)
-    return text
+    return isinstance(words, str) and words.startswith(_ALLOCATOR)
 
 
 @cache
 def rules() -> tuple[tuple[re.Pattern[str], str], ...]:
     """The rules of ``sanitize.cfg``: what is looked for, and what stands for it."""
-    pairs = re.findall(
-        "^regex: (.*)$\n^replace: (.*)$", RULES.read_text("utf-8"), flags=re.MULTILINE
-    )
-    return tuple((re.compile(regex), replacement) for regex, replacement in pairs)
+    found = re.finditer("(?m)^regex: (.*)$\n^replace: (.*)$", RULES.read_text("utf-8"))
+    return tuple((re.compile(rule[1]), rule[2]) for rule in found)
