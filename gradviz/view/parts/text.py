@@ -67,7 +67,9 @@ class _Text:
         """The lines of a part."""
         match part:
             case Paragraph():
-                yield from self._named(part.name, part.words)
+                yield from (
+                    [part.words] if part.look == "title" else self._named(part.name, part.words)
+                )
             case CodeBlock():
                 yield from self._code(part)
             case ItemList():
