@@ -12,15 +12,12 @@ their names. While a function runs it is enough that no module has got another p
 module or attribute since (``modules_changed``), and that those lists and objects among the
 attributes that the code speaks of hold the same; after lines of the block itself, modules are
 looked at as other objects are.
-
-What a function changes it can name. So while one runs, it is looked into its own variables, and
-into those others that its code names; into all if one of these contains something else.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -160,48 +157,35 @@ class NamesInSight:
     def look(
         self,
         spaces: list[list[tuple[str, Any]]],
+        is_exact: bool,
         words: frozenset[str] | None = None,
-        named: Collection[str] | None = None,
     ) -> bool:
         """Give tensors the names that they have now.
 
         Args:
             spaces: Variables in sight, those of the block first.
+            is_exact: Whether modules are looked at, too.
             words: Names that the code speaks of; ``None`` if they are not known.
-            named: Names that the function speaks of that runs, which has the last variables; if
-                ``None``, none runs: all variables are looked into, and modules are looked at, too.
 
         Returns:
             Whether any name is another one than before, or what it names was written.
         """
-        self._is_exact, self._words = named is None, words
+        self._is_exact, self._words = is_exact, words
         changed = dict(self._registry.unnamed)
         self._registry.unnamed.clear()
         again = {place for key in changed for place in self._named.get(key, ())}
         seen: dict[Place, int] = {}
         new: list[tuple[_Rank, str, torch.Tensor]] = []
-        variables = [
-            ((at, name), value) for at, space in enumerate(spaces) for name, value in space
-        ]
-        own = range(len(spaces)) if named is None else range(len(spaces) - 1, len(spaces))
-        near = [(p, value) for p, value in variables if p[0] in own or p[1] in (named or ())]
-        other = {place for place, value in near if not self._is_same(place, value)}
-        if not any(place[0] in own for place in self._variables) or any(
-            place in other and self._holds(place, value) for place, value in near
-        ):
-            other = {place for place, value in variables if not self._is_same(place, value)}
-        is_written = False
-        for place, value in variables:
-            seen[place] = len(seen)
-            if place in other or place in again or not self._holds(place, value):
-                new += self._search(place, value, changed, len(seen))
-            if contents.is_plain_tensor(value):  # no mode sees ``set_`` (F2.18)
-                known, version = self._variables[place], autograd.version_of(value)
-                if known.version != version:
-                    known.version, is_written = version, True
-                    self._registry.has_changed((value,))
+        for number, space in enumerate(spaces):
+            for name, value in space:
+                place = number, name
+                seen[place] = len(seen)
+                known = self._variables.get(place)
+                if known is None or place in again or not self._is_same(known, value, name):
+                    new += self._search(place, value, changed, len(seen))
         for place in [place for place in self._variables if place not in seen]:
             self._forget(place, changed)
+        is_written = self._look_at_versions(spaces)
         self._order = seen
         for _, name, tensor in sorted(new, key=lambda one: one[0]):
             if self._registry.is_new(tensor):
@@ -210,18 +194,25 @@ class NamesInSight:
         renamed = [self._registry.name(key, self._names(key)) for key in changed]
         return any(renamed) or is_written
 
-    def _holds(self, place: Place, value: Any) -> bool:
-        """Whether a variable is bound to what it was bound to."""
-        known = self._variables.get(place)
-        return known is not None and known.holds == (id(value), id(type(value)))
+    def _look_at_versions(self, spaces: list[list[tuple[str, Any]]]) -> bool:
+        """Note which variables are tensors that were written; no mode sees ``set_`` (F2.18)."""
+        is_written = False
+        for number, space in enumerate(spaces):
+            for name, value in space:
+                if contents.is_plain_tensor(value):
+                    known, version = self._variables[number, name], autograd.version_of(value)
+                    if known.version != version:
+                        known.version, is_written = version, True
+                        self._registry.has_changed((value,))
+        return is_written
 
-    def _is_same(self, place: Place, value: Any) -> bool:
-        if not self._holds(place, value):
+    def _is_same(self, known: _Variable, value: Any, name: str) -> bool:
+        if known.holds != (id(value), id(type(value))):
             return False
         if not contents.may_contain(value):
             return True
-        known, modules = self._variables[place], list[Any]()
-        if known.contents != _all_in([value], place[1] == "self", modules):
+        modules: list[Any] = []
+        if known.contents != _all_in([value], name == "self", modules):
             return False
         is_same = all(map(self._is_module_same, modules))
         return is_same and all(self._known_modules[one.key] is one for _, one in known.modules)
@@ -239,7 +230,8 @@ class NamesInSight:
     ) -> Iterator[tuple[_Rank, str, torch.Tensor]]:
         """Note what a variable leads to; gives the tensors that are new, and their order."""
         self._forget(place, changed)
-        found = _Variable((id(value), id(type(value))), _all_in([value], place[1] == "self", []))
+        holds = id(value), id(type(value))
+        found = _Variable(holds, _all_in([value], place[1] == "self", []))
         self._variables[place] = found
         searched = naming.search([(place[1], value)], _OBJECTS_PER_LINE, _WIDEST, True)
         for at, one in enumerate(searched):

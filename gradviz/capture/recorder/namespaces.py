@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
 from types import FrameType, FunctionType
 from typing import Any, Final
 
@@ -51,16 +50,14 @@ class Namespaces:
         return [pair for space in self._spaces() for pair in space]
 
     @property
+    def is_inside(self) -> bool:
+        """Whether a function runs that the block or cell has called."""
+        return self._lines.depth > 0
+
+    @property
     def words(self) -> frozenset[str] | None:
         """Names that the recorded code may speak of; ``None`` if its text is not known."""
         return self._lines.words
-
-    @property
-    def named(self) -> Collection[str] | None:
-        """Globals that the function speaks of that the block or cell has called; ``None`` if none
-        runs."""
-        frame = self._lines.frame if self._lines.depth else None
-        return None if frame is None else frame.f_code.co_names
 
     @property
     def rebound(self) -> frozenset[str]:

@@ -49,8 +49,9 @@ class TensorNames(Observer):
     def step_ends(self, unnamed: Any = None) -> None:
         """Look at the variables."""
         with autograd.unseen():
-            spaces = self._namespaces
-            if self._names.look(spaces.mentioned(), spaces.words, spaces.named):
+            is_exact = not self._namespaces.is_inside
+            mentioned = self._namespaces.mentioned()
+            if self._names.look(mentioned, is_exact, self._namespaces.words):
                 self._graph_reading.changed()
 
     def stopped(self) -> None:
