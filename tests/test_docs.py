@@ -273,7 +273,7 @@ found = {"show(loss)": watch.during(lambda: show(loss))}
 found["call"] = call(watch, a)
 recording = line(watch, a)
 found["line"] = watch.stack
-found["show(recording)"] = watch.during(lambda: gradviz.show(recording))
+found["show(recording)"] = watch.during(lambda: gradviz.show(recording)._repr_mimebundle_())
 print(json.dumps(found))
 """
 HEADINGS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import gradviz
-from gradviz.view.documents.folds import PAGE
+from gradviz.view.animation.animation import Animations
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations, picture_faults
@@ -203,8 +202,8 @@ def test_the_closed_box_that_holds_the_node_of_a_step_says_it_and_opens_with_one
 
 
 def test_the_kernel_has_the_insides_that_the_document_has_not(bare: Bare, recorded: Player) -> None:
-    room = replace(PAGE, count=1)
-    made = recording_document(recorded.recording, insides=room)
+    few = Animations(recorded.recording, room=0)
+    made = recording_document(recorded.recording, animations=few)
     bare.page.expose_function("kernel", lambda ask: (recorded._answer_to(ask) or b"").decode())
     widget = bare.mount(made, step=0)
     repeat = repeat_in(made)

@@ -376,6 +376,7 @@ def animation_of(
 ) -> StepPictures:
     """The pictures of all steps, drawn whole."""
     scenes = PlayedScenes(recording, options, DENSITIES)
+    list(scenes.play())
     return StepPictures(scenes, density or options.density_of(scenes.seen))
 
 

@@ -430,11 +430,11 @@ def test_a_version_and_a_gradient_that_change_say_what_they_were() -> None:
         with torch.no_grad():
             w.mul_(2)
         w.grad = None
-    player = Player(recording, DrawOptions.of(density="full"))
+    animation = animation_of(recording, DrawOptions.of(density="full"))
     leaf = recording.graph.tensor("w").node or ""
 
     def said(step: int | str) -> str:
-        return words(player._animation.svg(recording[step].index), leaf)
+        return words(animation.svg(recording[step].index), leaf)
 
     assert ".grad None → [2.0, 4.0]" in said("AccumulateGrad")
     assert ".grad [2.0, 4.0]" in said(f"line:{recording['backward'].line}")
@@ -453,7 +453,7 @@ def test_a_step_that_calls_a_function_marks_what_the_function_has_made() -> None
     with gradviz.record(into=[double]) as recording:
         out = double(w)
         out.backward()
-    animation = Player(recording)._animation
+    animation = animation_of(recording)
     marked = {
         step.number: {
             key for key, look in animation.there(step.index).items() if "gv-made" in look.classes

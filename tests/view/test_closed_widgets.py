@@ -86,7 +86,7 @@ def test_a_closed_widget_that_is_still_named_holds_no_document() -> None:
 
 def test_what_a_closed_widget_showed_is_freed_though_the_widget_is_named() -> None:
     player = SHOWN["player"]()
-    animation = weakref.ref(player._animation)
+    animation = weakref.ref(player._opening)
     player.close()
     gc.collect()
     assert animation() is None

@@ -9,8 +9,9 @@ import pytest
 from gradviz.model import Recording
 from gradviz.model.events import Write
 from gradviz.model.explanation import Explanation
-from gradviz.view.animation.decisive_steps import decisive_steps
+from gradviz.view.animation.decisive_steps import candidates, decisive_steps
 from gradviz.view.export.filmstrip import GAP, PAD, PAGE
+from gradviz.view.graph.options import DEFAULT
 from gradviz.view.widgets.player import Player
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.graphs import tensor
@@ -25,7 +26,8 @@ def strip(recording: Recording, step: int | None = None) -> str:
 
 
 def chosen(recording: Recording, step: int | None = None) -> list[int]:
-    return decisive_steps(recording, animation_of(recording), step)
+    wanted = candidates(recording, step, DEFAULT.parts)
+    return decisive_steps(animation_of(recording), wanted)
 
 
 def texts(svg: str) -> list[str]:

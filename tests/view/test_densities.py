@@ -244,6 +244,6 @@ def test_a_widget_is_saved_in_the_density_that_is_shown(tmp_path: Any) -> None:
 def test_a_player_is_saved_in_the_density_that_is_shown(tmp_path: Any) -> None:
     player = gradviz.show(product(), density="compact", step=4)
     player.save(tmp_path / "one.svg")
-    shown = player._animations["compact"].svg(player.step)
+    shown = player._pictures([player.step]).svg(player.step)
     assert (tmp_path / "one.svg").read_text("utf-8") == shown
     assert get_args(Density) == DENSITIES

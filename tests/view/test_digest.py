@@ -30,7 +30,7 @@ def test_each_gradviz_output_has_the_digest_of_its_document() -> None:
     ]
     for widget in widgets:
         data, _ = widget._repr_mimebundle_()
-        assert data[MIME] == digest(widget.wire)
+        assert data[MIME] == digest(widget._said)
 
 
 def test_every_part_of_a_document_has_its_own_digest(wire: dict[str, Any]) -> None:

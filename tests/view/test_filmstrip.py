@@ -41,7 +41,8 @@ def test_pictures_are_those_of_the_player_for_the_eye_alone(name: str) -> None:
     player = Player(ALL[name])
     (frame,) = frames(player.filmstrip([-1], columns=1)._repr_svg_())
     (picture,) = frame.iter(f"{SVG}svg")
-    whole = ET.fromstring(player._animation.svg(len(ALL[name].records) - 1))
+    last = len(ALL[name].records) - 1
+    whole = ET.fromstring(player._pictures([last]).svg(last))
     drawn = [e for e in whole.findall(f"{SVG}g") if e.get("class") != "gv-absent"]
     assert [*map(seen, picture)] == [*map(seen, drawn)]
     assert not any(name in e.attrib for e in picture.iter() for name in ("id", "data-id", "role"))
@@ -132,13 +133,13 @@ def test_a_picture_larger_than_a_page_shows_the_part_that_its_step_is_about() ->
     svg = ET.fromstring(player._still)
     width = float(svg.get("width", "0"))
     pictures = [e for e in svg.iter(f"{SVG}svg") if e is not svg]
-    assert width <= PAGE < player._animation.size[0]
-    steps = player._decisive(None)
+    assert width <= PAGE < player._few.size[0]
+    steps = player._decisive
     assert len(pictures) == len(steps) > 1
     for step, picture in zip(steps, pictures, strict=True):
         left, top, across, high = map(float, picture.get("viewBox", "").split())
         assert (across, high) == (float(picture.get("width", "")), float(picture.get("height", "")))
-        about = subjects(player.recording, player._animation, [step])[0][0]
+        about = subjects(player.recording, player._few, [step])[0][0]
         assert left <= about.x
         assert about.x + about.width <= left + across
         assert top <= about.y

@@ -90,7 +90,9 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
     recording = RECORDINGS[seed]
     animations = Animations(recording)
     assert animations.folding
-    flat = PlayedScenes(recording, DEFAULT, ["compact"]).cards["compact"]
+    scenes = PlayedScenes(recording, DEFAULT, ["compact"])
+    list(scenes.play())
+    flat = scenes.cards["compact"]
     folded = animations["compact"]
     for step in range(len(recording.records)):
         expected = {}

@@ -19,7 +19,7 @@ from gradviz.view.documents.graph import expand
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE, named
-from tests.view.recordings import ALL, Script, product, texts_of
+from tests.view.recordings import ALL, Script, animation_of, product, texts_of
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -136,7 +136,7 @@ def test_pictures_are_saved_of_the_step_that_is_shown(tmp_path: Path) -> None:
     player.engine_arrows = True
     player.save(tmp_path / "step.svg")
     svg = (tmp_path / "step.svg").read_text("utf-8")
-    assert svg == player._animation.svg(14, engine_arrows=True)
+    assert svg == player._pictures([14]).svg(14, engine_arrows=True)
     assert "gradviz-svg gv-engine" in svg
     player.save(tmp_path / "step.png")
     assert (tmp_path / "step.png").read_bytes().startswith(b"\x89PNG")
@@ -244,7 +244,8 @@ def test_names_are_no_markup_anywhere(tmp_path: Path, subtests: pytest.Subtests)
             script.step("line", 1, *graph.nodes, *graph.tensors, roots=graph.roots)
             player = Player(script.end())
             bundle = bundle_of(player)
-            looks = [look for looks in texts_of(player._animation).values() for look in looks]
+            drawn = texts_of(animation_of(player.recording)).values()
+            looks = [look for looks in drawn for look in looks]
             for text in (*looks, bundle["image/svg+xml"], bundle["text/html"]):
                 assert "<script" not in text
                 assert "<b>" not in text

@@ -1,26 +1,26 @@
-"""All steps of a recording, drawn in each density; the recording is played once."""
+"""Steps of a recording, drawn in each density; the recording is played once."""
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import Final
+from collections.abc import Generator, Sequence
 
+from gradviz.model.in_pieces import completed
 from gradviz.model.recording import Recording
-from gradviz.view.animation.played_scenes import PlayedScenes, most_at_once
+from gradviz.view.animation.played_scenes import CARDS, PlayedScenes, most_at_once
 from gradviz.view.graph.card_parts import Density
-from gradviz.view.graph.drawing import Drawing, boxes_of
+from gradviz.view.graph.drawing import Drawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-
-ALL_DENSITIES: Final = 600
-"""Nodes of a recording up to which it has the densities of the boxes that it opens with."""
 
 
 class Animations(Drawing):
-    """The pictures of all steps of a recording in each density.
+    """The pictures of steps of a recording in each density.
 
     Args:
         recording: What is shown; with many nodes it is folded.
         options: How it is drawn.
+        steps: Which steps; if not given all. Of a few there is only the density in which they open,
+            and the insides of the folds that are open at first.
+        room: How many cards there may be in the insides of other folds.
 
     Raises:
         GraphvizNotFoundError: If no layout engine is installed.
@@ -28,54 +28,85 @@ class Animations(Drawing):
 
     scenes: PlayedScenes
 
-    def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
-        steps = None if options.focus else recording.folded_steps
-        folding = None if steps is None else steps.folding
+    def __init__(
+        self,
+        recording: Recording,
+        options: DrawOptions = DEFAULT,
+        steps: Sequence[int] | None = None,
+        room: int = CARDS,
+    ) -> None:
+        room = room if steps is None else 0
+        self._take(completed(_played(recording, options, steps, room)), options, None)
+
+    @classmethod
+    def in_pieces(
+        cls,
+        recording: Recording,
+        options: DrawOptions,
+        opening: Animations,
+        shown: Sequence[str] | int,
+    ) -> Generator[None, None, Animations]:
+        """All steps, piece by piece.
+
+        Args:
+            recording: What is shown.
+            options: How it is drawn.
+            opening: Some of the steps; the others open like these.
+            shown: The folds of which there is an inside; or how many cards there may be in those
+                that are closed at first.
+        """
+        made = cls.__new__(cls)
+        made._take((yield from _played(recording, options, None, shown)), options, opening)
+        return made
+
+    def _take(self, scenes: PlayedScenes, options: DrawOptions, like: Animations | None) -> None:
+        folding = scenes.source.folding
         if folding is not None:
-            opening = "compact" if options.density == "auto" else options.density
-            offered = densities_of(options, len(recording.graph), boxes_of(folding))
-            scenes = PlayedScenes(recording, options, (opening, *offered), steps)
+            opening = _opening_of(options)
+            offered: tuple[Density, ...] = (opening, "full")
+            folding = folding if like is None else like.folding
         else:
-            least = options.densities_of(most_at_once(recording, options.focus))
-            scenes = PlayedScenes(recording, options, least)
-            opening = options.density_of(scenes.seen)
+            opening = options.density_of(scenes.seen) if like is None else like.opening
             offered = options.densities_of(scenes.seen)
-        first = () if folding is None else (opening,)
-        super().__init__(scenes, dict.fromkeys((*first, *offered)), opening, folding)
-        if self.folding is not None:
+        offered = offered if scenes.is_whole else (opening,)
+        super().__init__(scenes, dict.fromkeys(offered), opening, folding, like is None)
+        if self.folding is not None and like is None:
             self._open_around_marks()
 
     def _open_around_marks(self) -> None:
         """What explanations point at is to be seen."""
         assert self.folding is not None
-        leaves = self.scenes.recording.graph.leaf_nodes
-        folding, marks = self.folding, self[self.opening].drawn_marks
-        for key in dict.fromkeys(mark.id.partition(".")[0] for mark in marks):
+        folding = self.folding
+        for key in self.scenes.marked:
             if self.scenes.around(key):
-                folding = folding.opened_around(leaves.get(key, key))
+                folding = folding.opened_around(key)
         self.open(folding)
 
-    def bytes_of(self, fold_id: str) -> int:
-        """How large an inside is in all densities, with the variants of its elements, about."""
-        pieces = (one.pieces_of([fold_id]).values() for one in self.values())
-        return sum(
-            len(text) for looks in chain.from_iterable(pieces) for look in looks for text in look
-        )
+
+def _played(
+    recording: Recording,
+    options: DrawOptions,
+    drawn: Sequence[int] | None,
+    shown: Sequence[str] | int,
+) -> Generator[None, None, PlayedScenes]:
+    """The scenes of a recording at these steps, or at all, in the densities that are needed."""
+    folded = None if options.focus else recording.folded_steps
+    needed: tuple[Density, ...]
+    if folded is not None:
+        needed = (_opening_of(options), "full")
+    else:
+        most = most_at_once(recording, options.focus)
+        # Cards that are not of nodes can come on top: with more of them it opens compact.
+        needed = (options.density_of(most), "compact", *options.densities_of(most))
+    if drawn is not None:
+        is_known = folded is not None or options.density != "auto"
+        needed = needed[:1] if is_known else needed[:2]
+    densities = dict.fromkeys(needed)
+    scenes = PlayedScenes(recording, options, densities, folded, drawn, shown)
+    yield from scenes.play()
+    return scenes
 
 
-def densities_of(options: DrawOptions, nodes: int, boxes: int) -> tuple[Density, ...]:
-    """The densities of a folded recording: those of a picture with the boxes that it opens with;
-    of a very large one, each of whose steps is drawn in each density, those of its size.
-
-    Args:
-        options: How it is drawn.
-        nodes: Nodes of its graph.
-        boxes: Boxes that it opens with.
-
-    Examples:
-        >>> densities_of(DrawOptions(), nodes=400, boxes=12)
-        ('compact', 'normal', 'full')
-        >>> densities_of(DrawOptions(), nodes=1000, boxes=12)
-        ('compact', 'full')
-    """
-    return options.densities_of(boxes if nodes <= ALL_DENSITIES else nodes)
+def _opening_of(options: DrawOptions) -> Density:
+    """The density in which a folded recording opens: its boxes say the same in any."""
+    return "compact" if options.density == "auto" else options.density

@@ -2,47 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set
+from itertools import islice
 from typing import Final
 
 from gradviz.model.events import Accumulated, Event, Write
-from gradviz.model.recording import Recording, RowChanges
+from gradviz.model.recording import Recording
+from gradviz.model.records import Node
+from gradviz.view.animation.saved_outside import saving_in
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph.step_pictures import StepPictures
 
 MOST: Final = 3
 """Steps that are enough to say what happened."""
+CULPRITS: Final = 3
+"""Steps of culprits that can take the place of another."""
 
 
-def decisive_steps(
-    recording: Recording, animation: StepPictures, chosen: int | None = None
-) -> list[int]:
-    """Up to three steps in their order, whose pictures are not empty and not the same.
-
-    They are the decisive step, the end and the end of the forward; where two of them have the same
-    picture, the step of the culprit takes the place.
+def candidates(recording: Recording, chosen: int | None, parts: Set[str]) -> list[int]:
+    """The steps of which :func:`decisive_steps` takes some, in the order in which they are wanted:
+    the decisive step, the end, the end of the forward, those of culprits; where nothing is there at
+    any of them the last one at which something is.
 
     Args:
         recording: What is shown.
-        animation: Its pictures.
         chosen: The decisive step, if somebody has chosen one.
+        parts: What is drawn.
+    """
+    there = existing(recording, parts)
+    wanted = _candidates(recording, chosen, _end(recording, parts))
+    found = list(dict.fromkeys(islice(wanted, MOST + CULPRITS)))
+    if not any(there[at] for at in found):
+        found += [at for at, is_there in enumerate(there) if is_there][-1:]
+    return found
+
+
+def decisive_steps(animation: StepPictures, steps: Iterable[int]) -> list[int]:
+    """Up to three steps in their order, whose pictures are not empty and not the same.
+
+    Args:
+        animation: The pictures of these steps.
+        steps: Steps in the order in which they are wanted: :func:`candidates`.
 
     Returns:
-        The steps; none if nothing is drawn at any step.
+        The steps; none if nothing is drawn at any of them.
     """
-    shown = [at for at, path in enumerate(recording.numbers.paths) if len(path) == 1]
     found: dict[int, object] = {}
-    for step in _candidates(recording, chosen, _end(recording, animation, shown)):
+    for step in steps:
         picture = animation.at(step)
         if animation.extent(step) is not None and picture not in found.values():
             found[step] = picture
-    if not found:
-        last = reversed(range(len(recording.records)))
-        return [*(i for i in last if animation.extent(i) is not None)][:1]
     return sorted([*found][:MOST])
 
 
-def opening_step(recording: Recording, animation: StepPictures) -> int:
+def opening_step(recording: Recording, parts: Set[str]) -> int:
     """The step that is shown first.
 
     That of the error, if there is one; else where the forward is done: the last step before the
@@ -51,7 +64,7 @@ def opening_step(recording: Recording, animation: StepPictures) -> int:
 
     Args:
         recording: What is shown.
-        animation: Its pictures.
+        parts: What is drawn.
     """
     if recording.at_error is not None:
         return recording.at_error.index
@@ -59,40 +72,53 @@ def opening_step(recording: Recording, animation: StepPictures) -> int:
     end = last if start is None else max(0, start - 1)
     if start is not None and _first_root(recording, start) > end:
         end = start
-    earlier = range(end, -1, -1) if animation.elements else ()
-    return next((step for step in earlier if animation.extent(step) is not None), end)
+    there = existing(recording, parts)
+    return next((step for step in range(end, -1, -1) if there[step]), end)
 
 
-def _end(recording: Recording, animation: StepPictures, shown: Sequence[int]) -> int:
-    """The step that says how it has ended: lines that change nothing can follow it."""
-    records = recording.records
-    at = _first_same(animation, shown)
+def existing(recording: Recording, parts: Set[str]) -> list[bool]:
+    """Whether there is something to draw at each step: a node, or a tensor that no node made.
+
+    Args:
+        recording: What is shown.
+        parts: What is drawn: with ``"constants"`` tensors that need no gradient, too.
+    """
+    alone, alive = _drawn_alone(recording, parts), set[str]()
+    found = []
+    for record in recording.records:
+        for key, row in (*record.changes.nodes, *record.changes.tensors):
+            is_there = row is not None and (
+                isinstance(row, Node) or (key in alone and row.node is None)
+            )
+            (alive.add if is_there else alive.discard)(key)
+        found.append(bool(alive))
+    return found
+
+
+def _drawn_alone(recording: Recording, parts: Set[str]) -> Set[str]:
+    """Tensors that have a card without a node that made them, at some step."""
+    return saving_in(recording, parts).keys() | recording.graph.leaf_nodes.keys()
+
+
+def _end(recording: Recording, parts: Set[str]) -> int:
+    """The step that says how it has ended: lines that change nothing that is drawn can follow
+    it."""
+    paths, starts = recording.numbers.paths, recording.numbers.starts
+    shown = [at for at, path in enumerate(paths) if len(path) == 1]
+    alone = _drawn_alone(recording, parts)
 
     def is_idle(step: int) -> bool:
-        inside = records[recording.numbers.starts[step] : step + 1]
-        return all(facts.changes == RowChanges() for facts in inside)
+        changes = [record.changes for record in recording.records[starts[step] : step + 1]]
+        tensors = (pair for one in changes for pair in one.tensors)
+        return not any(one.nodes or one.roots is not None for one in changes) and not any(
+            key in alone or row is None or row.node for key, row in tensors
+        )
 
+    at = len(shown) - 1
     # Such a line takes the marks of what the one before it has made.
-    while at and is_idle(shown[at]) and records[shown[at - 1]].backward is None:
+    while at and is_idle(shown[at]) and recording.records[shown[at - 1]].backward is None:
         at -= 1
     return shown[at]
-
-
-def _first_same(animation: StepPictures, shown: Sequence[int]) -> int:
-    """Place of the first of these steps that has the same picture as the last."""
-    last = animation.at(shown[-1])
-    other, since = set(last), 0
-    for place, step in enumerate(shown):
-        for change in animation.changes[since : step + 1]:
-            for key, variant in change.items():
-                if last[key] == variant:
-                    other.discard(key)
-                else:
-                    other.add(key)
-        since = step + 1
-        if not other:
-            return place
-    return len(shown) - 1
 
 
 def _candidates(recording: Recording, chosen: int | None, end: int) -> Iterator[int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from gradviz.model.fold import Fold, FoldTotals, Value
@@ -162,6 +162,8 @@ class FoldBoxes:
         self._known: set[str] = set()
         self._fresh: set[str] = set()
         """Folds in which the step has made something."""
+        self._changed: set[str] = set()
+        """Folds of which something may have changed since the last step that was drawn."""
 
     def advance(
         self,
@@ -169,8 +171,7 @@ class FoldBoxes:
         step_index: StepIndex,
         progress: BackwardProgress,
         fresh: FreshItems,
-        touched: set[str],
-        bare: Mapping[Density, Mapping[str, Card | None]],
+        touched: Collection[str],
     ) -> None:
         """Go on to a step.
 
@@ -180,29 +181,24 @@ class FoldBoxes:
             progress: Where backward is.
             fresh: What it has made.
             touched: Nodes of which something else may be said.
-            bare: In each density the cards of nodes without what backward and the step do.
         """
-        changed = set(self._fresh)
         self._totals.update(totals := self._changes[step.index])
-        changed |= totals.keys()
+        self._changed |= totals.keys() | self._fresh
         for node in touched:
             status, before = progress.nodes.get(node, ""), self._states.get(node, "")
-            around = self.around.get(node, ())
             if status != before:
                 self._states[node] = status
-                for fold_id in around:
+                for fold_id in self.around.get(node, ()):
                     self._counts[fold_id][before] -= 1
                     self._counts[fold_id][status] += 1
-            changed |= set(around)
         homes = {step_index.leaf_node.get(key, key) for key in fresh.made}
         homes |= {
             info.node for key in fresh.made if (info := step_index.tensors.get(key)) and info.node
         }
         self._fresh = {fold_id for key in homes for fold_id in self.around.get(key, ())}
-        changed |= self._fresh
+        self._known |= {one for one in totals if totals[one].nodes}
         running = (node for node in touched if progress.nodes.get(node) in ("now", "raised"))
         self._put_turn(homes or running)
-        self._put_folds(step.index, step_index, changed, bare)
 
     def _put_turn(self, nodes: Iterable[str]) -> None:
         """The turn of the nodes that a step has made or run; of several turns the last one."""
@@ -216,14 +212,23 @@ class FoldBoxes:
             self.turns = [now] * len(self.turns)
         self.turns.append(now)
 
-    def _put_folds(
+    def draw(
         self,
         step: int,
         step_index: StepIndex,
-        changed: set[str],
+        touched: Iterable[str],
         bare: Mapping[Density, Mapping[str, Card | None]],
     ) -> None:
-        """The cards and headers of the folds that a step changes."""
+        """Draw the cards and headers of the folds in which something has changed.
+
+        Args:
+            step: The place of the step.
+            step_index: The nodes and tensors after it.
+            touched: Nodes of which something else may be said since the last step that was drawn.
+            bare: In each density the cards of nodes without what backward and the step do.
+        """
+        changed, self._changed = self._changed | self._fresh, set()
+        changed.update(chain.from_iterable(self.around.get(node, ()) for node in touched))
         for fold_id in changed:
             counts = self._counts[fold_id]
             self._done[fold_id] = sum(counts[one] for one in ("done", "now", "raised"))
@@ -247,7 +252,6 @@ class FoldBoxes:
                     made[fold_id].put(step, card)
             if fold_id in self.heads:
                 self.heads[fold_id].put(step, words.facts(fold))
-        self._known |= {one for one in changed if self._totals[one].nodes}
 
     def _put_box(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from typing import Protocol
 
@@ -75,10 +76,22 @@ class FreshItems:
         """Whether the step made what the card is of: of a leaf's, the leaf."""
         return (card.tensor or card.id) in self._made
 
-    def marked_link(self, look: LinkLook | None, before: Existing) -> LinkLook | None:
-        """A link at this step with its mark."""
+    def marked_link(
+        self, look: LinkLook | None, before: Existing, ends: Set[str]
+    ) -> LinkLook | None:
+        """A link at this step with its mark.
+
+        Args:
+            look: The link.
+            before: The link at earlier steps.
+            ends: What it joins: of a new link the step has made some of it.
+        """
         is_old = look is None or not self._step or before.existed(self._start - 1)
-        return look if look is None or is_old else replace(look, is_new=True)
+        return (
+            look
+            if look is None or is_old or self._made.isdisjoint(ends)
+            else replace(look, is_new=True)
+        )
 
 
 def _tag(block: Block) -> Block:

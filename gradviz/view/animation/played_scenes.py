@@ -8,17 +8,21 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from gradviz.model.fold import Fold, FoldTree
 from gradviz.model.folding import FoldedSteps
+from gradviz.model.ids import by_number
 from gradviz.model.progress import counted
-from gradviz.model.recording import Recording
+from gradviz.model.recording import Recording, Step
 from gradviz.view import aria
 from gradviz.view.animation.backward_progress import BackwardProgress
 from gradviz.view.animation.fold_boxes import FoldBoxes, RecordedFacts
 from gradviz.view.animation.fresh_items import FreshItems
+from gradviz.view.animation.saved_outside import saving_in
 from gradviz.view.animation.shared_places import share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.element import Element
 from gradviz.view.explanations.fields import explained
+from gradviz.view.fold_words import is_of_loop
 from gradviz.view.graph import card_svg, cards, cut_stubs
 from gradviz.view.graph.card_parts import MORE, Block, Card, Density, LinkLook, Status
 from gradviz.view.graph.cut_stubs import CutStub
@@ -30,7 +34,6 @@ from gradviz.view.graph.scene import (
     ALL,
     OUTSIDE,
     DrawnLink,
-    Saving,
     Scene,
     WholeScenes,
     reference_card,
@@ -40,7 +43,7 @@ from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
 from gradviz.view.whole_index import WholeIndex
 
 CARDS: Final = 3_000
-"""Cards of all insides that a recording has, at most; the insides of open folds it always has."""
+"""Cards of all insides of a recording, at most; the insides of open folds there are always."""
 Look = TypeVar("Look")
 
 
@@ -52,6 +55,11 @@ class PlayedScenes(DrawnScenes):
         options: How it is drawn.
         densities: The densities that cards are made for.
         folded: Its folds; if not given it is drawn whole, up to a limit.
+        drawn: The steps that are drawn, in order; if not given all.
+        shown: The folds of which there is an inside; or how many cards there may be in insides,
+            beside those in the folds that are open at first.
+
+    There is nothing in it until :meth:`play` has ended.
     """
 
     is_played = True
@@ -64,8 +72,14 @@ class PlayedScenes(DrawnScenes):
         options: DrawOptions,
         densities: Collection[Density],
         folded: FoldedSteps | None = None,
+        drawn: Sequence[int] | None = None,
+        shown: Sequence[str] | int = CARDS,
     ) -> None:
         self.recording, self.steps = recording, len(recording.records)
+        self.is_whole = drawn is None
+        """Whether all steps are drawn."""
+        self.drawn_steps: Sequence[int] = range(self.steps) if drawn is None else drawn
+        """The steps that are drawn."""
         graph, saving = recording.graph, saving_in(recording, options.parts)
         self.shown: tuple[str, ...] = ()
         """Ids of the folds whose insides there are."""
@@ -83,7 +97,7 @@ class PlayedScenes(DrawnScenes):
             words = RecordedFacts(folded.folding, index)
             scenes = FoldScenes(folded.folding, index, options, seen, words)
             super().__init__(scenes, words)
-            self.shown = tuple(self._chosen())
+            self.shown = tuple(self._chosen(shown) if isinstance(shown, int) else shown)
         self.tensors_outside = len(saving)
         self._raw = {
             density: {key: self.source.scene(key, density) for key in self.fold_ids}
@@ -113,11 +127,13 @@ class PlayedScenes(DrawnScenes):
         """The boxes of folds."""
         if folded is not None:
             self.boxes = FoldBoxes(folded, scenes, self.cards, self.shown)
-        self._summaries: list[str] = []
-        self.step_items: list[StepItems] = []
-        """The rows for the browser at each step."""
+        self._summaries: dict[int, str] = {}
+        self.step_items: dict[int, StepItems] = {}
+        """The rows for the browser at each step that is drawn: what is new since the one before."""
         self._writer = StepItemsWriter()
         self._cuts: dict[str, dict[CutStub, None]] = {}
+        self._described = self._some_cards.keys() | self._heads()
+        """What a card is made of: nodes and tensors, and nodes for boxes with their views."""
         self._bare: dict[Density, dict[str, Card | None]] = {key: {} for key in densities}
         """The cards without what backward and the step do."""
         self._blocks: dict[Block, Block] = {}
@@ -125,12 +141,9 @@ class PlayedScenes(DrawnScenes):
         self._drawn_blocks: card_svg.DrawnBlocks = {}
         self._frames: dict[object, Mapping[Variants[Card], tuple[CardFrame, ...]]] = {}
         self._drawn: dict[int, tuple[Element, ...]] = {}
-        self._play()
-        self._made = {
-            density: {key: self._finished(one, density) for key, one in scenes.items()}
-            for density, scenes in self._raw.items()
-        }
-        self.explained = explained(recording)
+        steps = set(self.drawn_steps)
+        self.explained = {at: one for at, one in explained(recording).items() if at in steps}
+        self._made: dict[Density, dict[str, Scene]] = {}
 
     @property
     def fold_ids(self) -> Sequence[str]:
@@ -141,24 +154,48 @@ class PlayedScenes(DrawnScenes):
         """Whether there is a scene of a fold."""
         return fold_id in self.fold_ids
 
-    def _chosen(self) -> Iterator[str]:
-        """The folds whose insides there are: the open ones, then the outer ones first."""
+    def _chosen(self, room: int) -> Iterator[str]:
+        """The folds whose insides there are: those that may be open at first; then turns of loops
+        with what is around them, which steps open; then all others, the outer ones first."""
         folding = self.source.folding
         assert folding is not None
-        room, level = CARDS, [folding.tree.root]
-        while level:
-            for fold in level:
-                if fold.id in folding.opening.ids or len(fold.members) <= room:
-                    room -= len(fold.members)
-                    yield fold.id
-            level = [inner for fold in level for inner in fold.folds]
+        tree = folding.tree
+        turns = [one for one in tree if is_of_loop(tree, one)] if folding.is_automatic else []
+        around = (fold for turn in turns for fold in (*tree.around(turn.id), turn))
+        opened = folding.opening.ids | set(self._around_marks(tree))
+        for fold in dict.fromkeys(
+            (*map(tree.__getitem__, by_number(opened)), *around, *outer(tree))
+        ):
+            if fold.id in opened or len(fold.members) <= room:
+                room -= 0 if fold.id in opened else len(fold.members)
+                yield fold.id
+
+    def _around_marks(self, tree: FoldTree) -> Iterator[str]:
+        """The folds around what explanations point at."""
+        for key in self.marked:
+            if tree.graph.place_of(key) is not None:
+                yield from (fold.id for fold in tree.around(key))
+
+    def _heads(self) -> set[str]:
+        """The nodes of boxes that are a node with its views."""
+        if (folding := self.source.folding) is None:
+            return set()
+        heads = (folding.tree[key].head for key in self._some_cards if key[0] == "f")
+        return {folding.tree.graph.nodes[head].id for head in heads if head is not None}
+
+    @cached_property
+    def marked(self) -> Sequence[str]:
+        """The nodes that explanations point at, at any step, and the tensors that no node made."""
+        leaves = self.recording.graph.leaf_nodes
+        marks = chain.from_iterable(one.marks for one in self.recording.explanations)
+        keys = (mark.id.partition(".")[0] for mark in marks)
+        return list(dict.fromkeys(leaves.get(key, key) for key in keys))
 
     # ------------------------------------------------------------------ what pictures ask for
 
-    @property
-    def summaries(self) -> Sequence[str]:
-        """A sentence about the graph at each step."""
-        return self._summaries
+    def summary(self, step: int) -> str:
+        """A sentence about the graph at a step that is drawn."""
+        return self._summaries[step]
 
     def scene(self, fold_id: str, density: Density) -> Scene:
         """What is in a fold at any step, with references."""
@@ -208,38 +245,85 @@ class PlayedScenes(DrawnScenes):
 
     # ------------------------------------------------------------------ from step to step
 
-    def _play(self) -> None:
-        recording, is_whole = self.recording, self.boxes is None
+    def play(self) -> Iterator[None]:
+        """Go through the steps, and draw those that are drawn."""
+        recording, drawn, last = (
+            self.recording,
+            set(self.drawn_steps),
+            max(self.drawn_steps, default=-1),
+        )
         progress, fresh = BackwardProgress(recording), FreshItems(recording)
+        is_whole = self.boxes is None
         focus, limit = (self.graph_index.focus, LIMIT) if is_whole else ("", len(recording.graph))
-        steps = step_indexes(recording, focus, limit)
-        for step, step_index, touched in counted(steps, "steps drawn", self.steps, 1):
-            moved, flowing = progress.advance(step.index)
-            self.step_items.append(self._writer.step_items(step, step_index, touched))
+        touched, moved, flowing = set[str](), set[str](), set[str]()
+        for step, step_index, changed in counted(
+            step_indexes(recording, focus, limit), "steps drawn", self.steps, 1
+        ):
+            statuses, gradients = progress.advance(step.index)
+            moved |= statuses | fresh.begin(step.index)
+            flowing |= gradients
+            touched |= changed
             for cut in cut_stubs.cuts(step.events, step_index):
                 home = self._home(cut.tensor, step_index)
                 self._cuts.setdefault(home, {})[cut] = None
                 touched.add(home)
-            for density, found in self._bare.items():
-                for key in touched & self._some_cards.keys():
-                    found[key] = self._card(key, step_index, density)
-            touched |= moved | fresh.begin(step.index)
-            for density, made in self.cards.items():
-                for key in touched & made.keys():
-                    card = _in_backward(self._bare[density].get(key), progress.nodes.get(key, ""))
-                    made[key].put(step.index, fresh.marked(card, made[key]))
-            if MORE in self._some_cards:
-                hidden, uses = step_index.hidden_now, step_index.hidden_uses_now
-                stub = cards.more_card(hidden, uses) if hidden else None
-                for made in self.cards.values():
-                    made[MORE].put(step.index, stub)
-            near = chain.from_iterable(self._near.get(key, {}).items() for key in touched | flowing)
-            for own_id, wire in dict(near).items():
-                look = self._look(wire, step_index, progress)
-                self.links[own_id].put(step.index, fresh.marked_link(look, self.links[own_id]))
-            self._summaries.append(aria.of_graph(step_index))
             if self.boxes is not None:
-                self.boxes.advance(step, step_index, progress, fresh, touched, self._bare)
+                self.boxes.advance(step, step_index, progress, fresh, changed | statuses)
+            if step.index in drawn:
+                self._draw(step, step_index, progress, fresh, touched, moved, flowing)
+                touched, moved, flowing = set(), set(), set()
+                yield
+            if step.index == last:
+                break
+        self._made = {
+            density: {key: self._finished(one, density) for key, one in scenes.items()}
+            for density, scenes in self._raw.items()
+        }
+
+    def _draw(
+        self,
+        step: Step,
+        step_index: StepIndex,
+        progress: BackwardProgress,
+        fresh: FreshItems,
+        touched: set[str],
+        moved: set[str],
+        flowing: set[str],
+    ) -> None:
+        """Draw a step.
+
+        Args:
+            step: The step.
+            step_index: The nodes and tensors after it.
+            progress: Where backward is.
+            fresh: What it has made.
+            touched: Ids whose description may have changed since the last step that was drawn.
+            moved: Those of which backward or the step may say something else.
+            flowing: Nodes with edges of which the gradients may be others.
+        """
+        told = touched if self.is_whole else touched & self._some_cards.keys()
+        self.step_items[step.index] = self._writer.step_items(step_index, told)
+        for density, found in self._bare.items():
+            for key in touched & self._described:
+                found[key] = self._card(key, step_index, density)
+        touched |= moved
+        for density, made in self.cards.items():
+            for key in touched & made.keys():
+                card = _in_backward(self._bare[density].get(key), progress.nodes.get(key, ""))
+                made[key].put(step.index, fresh.marked(card, made[key]))
+        if MORE in self._some_cards:
+            hidden, uses = step_index.hidden_now, step_index.hidden_uses_now
+            stub = cards.more_card(hidden, uses) if hidden else None
+            for made in self.cards.values():
+                made[MORE].put(step.index, stub)
+        near = chain.from_iterable(self._near.get(key, {}).items() for key in touched | flowing)
+        for own_id, wire in dict(near).items():
+            look = self._look(wire, step_index, progress)
+            ends = {wire.source, wire.target, *(node for node, _ in wire.entries)}
+            self.links[own_id].put(step.index, fresh.marked_link(look, self.links[own_id], ends))
+        self._summaries[step.index] = aria.of_graph(step_index)
+        if self.boxes is not None:
+            self.boxes.draw(step.index, step_index, touched, self._bare)
 
     def _home(self, tensor: str, step_index: StepIndex) -> str:
         return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor
@@ -264,7 +348,7 @@ class PlayedScenes(DrawnScenes):
             blocks=tuple(
                 self._blocks.setdefault(b, b) for b in (*made.blocks, *cut_stubs.blocks(alive))
             ),
-            inputs=self._inputs[density][key],
+            inputs=self._inputs[density].get(key, ()),
         )
 
     def _look(
@@ -328,9 +412,18 @@ class PlayedScenes(DrawnScenes):
         for key in (key for key in there if key[0] == "t"):
             title = _some(there[key]).blocks[0].lines[0].text
             leaving = (wire for wire in scene.wires if wire.target == key)
-            uses = frozenset((place[wire.source], wire.link.head_port) for wire in leaving)
+            users = [(wire.source, wire.link.head_port) for wire in leaving]
+            uses = frozenset((place[key], port) for key, port in users if key in place)
             forms[key] = (title, uses) if title != key else None
         return place | share_tensors(forms, lives)
+
+
+def outer(tree: FoldTree) -> Iterator[Fold]:
+    """All folds, the outer ones first."""
+    level = [tree.root]
+    while level:
+        yield from level
+        level = [inner for fold in level for inner in fold.folds]
 
 
 def most_at_once(recording: Recording, focus: str = "") -> int:
@@ -347,26 +440,6 @@ def most_at_once(recording: Recording, focus: str = "") -> int:
                 there.add(key)
         most = max(most, len(there))
     return most
-
-
-def saving_in(recording: Recording, parts: frozenset[str]) -> Saving:
-    """Tensors that may have a card of their own at some step, with the nodes that save them at
-    any."""
-    history, last = recording.history, len(recording.records)
-    leaves = recording.graph.leaf_nodes
-
-    def is_shown(key: str) -> bool:
-        rows = (row for row in history.tensor_rows(key, last) if row.node is None)
-        return any("constants" in parts or row.requires_grad for row in rows)
-
-    saving: dict[str, dict[str, str]] = {
-        key: {} for key in history.tensor_ids if key not in leaves and is_shown(key)
-    }
-    for key in history.node_ids:
-        for node in reversed(history.node_rows(key, last)):
-            for slot in node.saved:
-                saving.get(slot.tensor or slot.view_of or "", {}).setdefault(key, slot.name)
-    return {key: tuple(savers.items()) for key, savers in saving.items()}
 
 
 def _in_backward(card: Card | None, status: Status) -> Card | None:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from gradviz.model.facts import TensorKey
 from gradviz.model.highlights import Highlight
 from gradviz.model.ids import number_of
-from gradviz.model.recording import Recording, Step
+from gradviz.model.recording import Recording
 from gradviz.model.records import TensorInfo
 from gradviz.view.aria import of_tensor
 from gradviz.view.graph.highlights import highlighted_item
@@ -50,17 +50,16 @@ class StepItemsWriter:
         self._rows: dict[str, list[str]] = {}
         self._tensors: dict[str, list[str]] = {}
 
-    def step_items(self, step: Step, step_index: StepIndex, touched: set[str]) -> StepItems:
+    def step_items(self, step_index: StepIndex, touched: set[str]) -> StepItems:
         """The changes at a step.
 
         Args:
-            step: The step.
             step_index: The nodes and tensors after it.
             touched: Ids whose description may have changed.
         """
         tags = (tag.id for node_id in touched for tag in step_index.tags.get(node_id, ()))
         keys = _sorted({*touched, *tags} - {""})
-        changed = [key for key, _ in step.record.changes.tensors]
+        changed = [key for key in keys if key[0] == "t"]
         return StepItems(
             _put(self._items, keys, lambda key: _item(key, step_index)),
             _put(self._tensors, changed, lambda key: _cells(key, step_index)),
@@ -69,20 +68,22 @@ class StepItemsWriter:
 
 
 def marked_items(
-    recording: Recording, step_items: Sequence[StepItems], marks: Mapping[int, Sequence[Highlight]]
+    recording: Recording,
+    step_items: Mapping[int, StepItems],
+    marks: Mapping[int, Sequence[Highlight]],
 ) -> Iterator[dict[str, Item | None]]:
     """The changed items at each step, with the marks of the step in their text.
 
     Args:
         recording: What is shown.
-        step_items: The changes without marks.
+        step_items: The changes without marks, by step.
         marks: Marks by step.
     """
     leaf_node = recording.graph.leaf_nodes
     plain: dict[str, Item | None] = {}
     shown: dict[str, Item] = {}
     before: set[str] = set()
-    for step, one in enumerate(step_items):
+    for step, one in step_items.items():
         plain.update(one.items)
         here = [replace(m, id=leaf_node.get(m.id, m.id)) for m in marks.get(step, ())]
         marked = {mark.id.partition(".")[0] for mark in here} & plain.keys()

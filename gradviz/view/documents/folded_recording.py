@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
-from gradviz.model.errors import OptionError
 from gradviz.model.fold import Fold, FoldTree
 from gradviz.model.ids import by_number
+from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animations
-from gradviz.view.animation.fold_boxes import FoldBoxes
-from gradviz.view.documents.folds import LIMIT as NEEDED
-from gradviz.view.documents.folds import SMALL, WIDGET, Room, fold_data, inside_data
+from gradviz.view.animation.played_scenes import CARDS, outer
+from gradviz.view.documents.folds import FOLDS, LIMIT, SMALL, fold_data, inside_data
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.extent import LEFT_OUT
 from gradviz.view.graph.scene import ALL
 from gradviz.view.items import fold_item
 
-LIMIT: Final = (
-    "not in this recording, which has the outer folds; gradviz.show(recording[step].graph) has all"
-)
-"""What a fold says whose inside nobody has."""
-IN_NOTEBOOK: Final = replace(WIDGET, size=1_000_000)
-"""How much of the insides a notebook has, where a kernel has the rest; an inside of a recording has
-the variants of its elements at all steps."""
-ANSWER: Final = 2_000_000
-"""Bytes of insides above which an answer has not all folds that are asked for."""
+IN_NOTEBOOK: Final = 100
+"""Cards in the insides that a notebook has beside those of open folds, where a kernel has the rest:
+each has the variants of its elements at all steps."""
+ANSWER: Final = 600
+"""Cards in insides above which an answer has not all folds that are asked for."""
+
+
+def room_in_notebook(recording: Recording) -> int:
+    """How many cards a notebook has in the insides of folds that are closed at first: of a small
+    recording all of them."""
+    return CARDS if len(recording.graph) <= SMALL else IN_NOTEBOOK
+
+
+def asked(tree: FoldTree, fold_ids: Sequence[str]) -> list[str]:
+    """Of the folds that are asked for as many as one answer has room for, the first in any case.
+
+    Raises:
+        UnknownNodeError: If there is no such fold.
+    """
+    found, used = list[str](), 0
+    for fold in map(tree.__getitem__, fold_ids):
+        used += len(fold.members)
+        if found and used > ANSWER:
+            break
+        found.append(fold.id)
+    return found
 
 
 class RecordedFolds:
@@ -36,53 +51,29 @@ class RecordedFolds:
 
     Args:
         animations: The pictures of its steps.
-        boxes: Its folds at each step.
     """
 
-    def __init__(self, animations: Animations, boxes: FoldBoxes) -> None:
+    def __init__(self, animations: Animations) -> None:
+        boxes = animations.scenes.boxes
         assert animations.folding is not None
+        assert boxes is not None
         self._animations, self._boxes, self._folding = animations, boxes, animations.folding
         self._tree: FoldTree = self._folding.tree
         self._shown, self._words = animations.scenes.shown, boxes.words
+        outer_ones = islice(outer(self._tree), FOLDS)
+        self._named = {self._tree.root.id, *self._shown, *(fold.id for fold in outer_ones)}
+        """Folds whose members are named."""
         self._opened = self._folding.opening.ids
 
-    def carried(self, room: Room) -> tuple[str, ...]:
-        """The folds whose insides a document has: those that are open at first in any case; then
-        those that steps open, and all others, the outer ones first, as many as there is room
-        for."""
-        carried = dict.fromkeys((ALL, *(key for key in self._shown if key in self._opened)))
-        turns = dict.fromkeys(self._boxes.turns) if self._folding.is_automatic else ()
-        around = chain.from_iterable((*self._around(turn), turn) for turn in turns if turn)
-        others = dict.fromkeys((*around, *self._shown))
-        is_small, used = room == IN_NOTEBOOK and len(self._tree.graph) <= SMALL, 0
-        for fold_id in (key for key in others if key in self._shown and key not in carried):
-            if not is_small and (len(carried) >= room.count or used >= room.size):
-                break
-            carried[fold_id] = None
-            used += 0 if is_small else self._animations.bytes_of(fold_id)
-        return tuple(carried)
-
     def answer(self, fold_ids: Sequence[str]) -> bytes:
-        """The insides of folds in every density, with the variants of their elements and the steps
-        at which these begin; of several folds as many as one answer has room for.
-
-        Raises:
-            UnknownNodeError: If there is no such fold.
-            OptionError: If its inside is not in the recording.
-        """
-        found, used, pictures = list[str](), 0, self._animations
-        for fold in map(self._tree.__getitem__, fold_ids):
-            if fold.id not in self._shown:
-                raise OptionError(f"{self._words.label(fold)}: {LIMIT}")
-            used += pictures.bytes_of(fold.id)
-            if found and used > ANSWER:
-                break
-            found.append(fold.id)
+        """The insides that there are in every density, with the variants of their elements and the
+        steps at which these begin, as an answer to who asks for these folds."""
+        pictures, found = self._animations, list(self._shown)
         pieces: dict[str, int] = {}
         answer = {
-            "inside": list(fold_ids),
+            "inside": fold_ids,
             "insides": self._insides(found),
-            "folds": [self._fold(self._tree[key], True) for key in found],
+            "folds": [self._fold(one, one.id in found) for one in self._answered(found)],
             "looks": {
                 density: looks_in(one.pieces_of(found), pieces) for density, one in pictures.items()
             },
@@ -94,18 +85,23 @@ class RecordedFolds:
         }
         return json.dumps(answer, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
-    def field(self, carried: Collection[str]) -> dict[str, Any]:
-        """The field ``fold`` of a document that has these insides; cards are among the elements of
-        its pictures."""
-        tree = self._tree
-        needed = NEEDED if len(self._shown) == len(tree) else LIMIT
+    def _answered(self, found: Sequence[str]) -> Iterator[Fold]:
+        """Folds that are answered, and those in them."""
+        for key in found:
+            yield self._tree[key]
+            yield from self._tree[key].folds
+
+    @property
+    def field(self) -> dict[str, Any]:
+        """The field ``fold`` of a document; cards are among the elements of its pictures."""
+        tree, carried = self._tree, (ALL, *self._shown)
         return {
             "opened": list(by_number(self._opened)),
-            "current": list(self._current(carried)),
+            "current": list(self._current()),
             "direction": self._animations.scenes.source.options.direction,
             "folds": [self._fold(one, one.id in carried) for one in tree if self._is_listed(one)],
             "insides": self._insides(carried),
-            "limit": "" if len(carried) > len(tree) else needed,
+            "limit": "" if len(carried) > len(tree) else LIMIT,
             "note": LEFT_OUT if tree.graph.values_left_out else "",
         }
 
@@ -141,14 +137,15 @@ class RecordedFolds:
             link["id"] = link["id"] or f"{link['source']}.{link['target']}"
         return {**data, "header": ""}
 
-    def _current(self, carried: Collection[str]) -> Iterator[list[Any]]:
+    def _current(self) -> Iterator[list[Any]]:
         """The steps from which on another turn of a loop runs, each with the folds that are open
         since it does: the turn, and what is around it."""
-        before = ""
-        for step, turn in enumerate(self._boxes.turns if self._folding.is_automatic else ()):
+        before, turns = "", self._boxes.turns if self._folding.is_automatic else ()
+        for place, step in enumerate(self._animations.scenes.drawn_steps if turns else ()):
+            turn = turns[step]
             if turn != before:
                 around = {turn, *self._around(turn)}
-                yield [step, list(by_number(around.intersection(carried) - self._opened))]
+                yield [place, list(by_number(around.intersection(self._shown) - self._opened))]
             before = turn
 
     def _around(self, fold_id: str) -> tuple[str, ...]:
@@ -157,7 +154,7 @@ class RecordedFolds:
     def _is_listed(self, fold: Fold) -> bool:
         """Whether it is open or has a card."""
         above = self._tree.above(fold.id)
-        return above is None or above.id in self._shown
+        return above is None or above.id in self._named
 
     def _fold(self, fold: Fold, has_inside: bool) -> dict[str, Any]:
         return fold_data(fold, self._tree, self._words, has_inside)

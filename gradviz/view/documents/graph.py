@@ -89,7 +89,7 @@ def graph_document(
         "legend": [*highlight_legend(drawing.marks.marks, legends), *legend(used)],
         "outline": {"columns": list(COLUMNS), "rows": rows},
         "text": outline_of(graph_index, min(in_text, shown.in_text)),
-        "summary": drawing.scenes.summaries[0],
+        "summary": drawing.scenes.summary(0),
         **shown.fields,
     }
     text = graph_json(graph) if len(graph) <= LIMIT else ""

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.fold_runs import FoldRun
+from gradviz.model.in_pieces import completed
 from gradviz.model.progress import counted
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence
@@ -24,8 +25,7 @@ from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.captions.caption import captions
 from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.explanation import cards
-from gradviz.view.documents.folded_recording import IN_NOTEBOOK, RecordedFolds, looks_in
-from gradviz.view.documents.folds import Room
+from gradviz.view.documents.folded_recording import RecordedFolds, looks_in, room_in_notebook
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
 from gradviz.view.fold_words import title
@@ -57,7 +57,6 @@ def recording_document(
     *,
     room: int = LARGE,
     animations: Animations | None = None,
-    insides: Room = IN_NOTEBOOK,
 ) -> dict[str, Any]:
     """Everything the player shows of a recording, without a kernel.
 
@@ -68,56 +67,112 @@ def recording_document(
         stops: Steps that the author marked.
         options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
-        animations: All steps as one picture in each density, if that has been made.
-        insides: How much there is of what is in the boxes of a folded recording.
+        animations: Its steps as one picture in each density, if that has been made. Of a few steps
+            the document has these alone, and says how many there are.
 
     Raises:
         OptionError: If there is no such step.
     """
-    chosen = None if step is None else check_step(recording, step, "step")
+    opening = step_shown_first(recording, step, options)
     marked = [check_step(recording, stop, "stops") for stop in stops]
-    animations = animations or Animations(recording, options)
-    boxes = animations.scenes.boxes
-    folds = None if boxes is None else RecordedFolds(animations, boxes)
-    carried = (ALL,) if folds is None else folds.carried(insides)
-    some, sentences = animations[animations.opening], captions(recording)
-    opening = opening_step(recording, some) if chosen is None else chosen
+    if animations is None:
+        animations = Animations(recording, options, room=room_in_notebook(recording))
+    work = document_in_pieces(recording, opening, marked, animations, Told(recording), room=room)
+    return completed(work)
+
+
+def step_shown_first(recording: Recording, step: int | str | None, options: DrawOptions) -> int:
+    """The place of the step that is shown first.
+
+    Raises:
+        OptionError: If there is no such step.
+    """
+    if step is None:
+        return opening_step(recording, options.parts)
+    return check_step(recording, step, "step")
+
+
+class Told:
+    """What a document says of a recording whichever steps it has.
+
+    Args:
+        recording: What is shown.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.captions = captions(recording)
+        """The caption of each step."""
+        title = recording_title(recording)
+        self.fields: dict[str, Any] = {
+            "format": FORMAT,
+            "kind": "recording",
+            "title": title,
+            "summary": f"{title}: {summary(recording)}",
+            "text": recording_outline(recording, self.captions),
+            "codes": [
+                {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
+                for c in recording.codes
+            ],
+            "tensor_columns": list(TENSOR_COLUMNS),
+            "outline_columns": list(COLUMNS),
+            "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
+        }
+
+
+def document_in_pieces(
+    recording: Recording,
+    opening: int,
+    stops: Iterable[int],
+    animations: Animations,
+    told: Told,
+    *,
+    room: int = LARGE,
+) -> Generator[None, None, dict[str, Any]]:
+    """The document, piece by piece.
+
+    Args:
+        recording: What is shown.
+        opening: The place of the step that is shown first.
+        stops: The places of the steps that the author marked.
+        animations: Its steps as one picture in each density.
+        told: What is said of it.
+        room: Bytes above which ``"json"`` is left out.
+    """
+    scenes, some = animations.scenes, animations[animations.opening]
+    options, boxes, drawn = scenes.source.options, scenes.boxes, scenes.drawn_steps
+    folds = None if boxes is None else RecordedFolds(animations)
+    carried = (ALL, *scenes.shown)
     pieces: dict[str, int] = {}
+    pictures: dict[str, Any] = {}
+    for density, animation in animations.items():
+        elements: dict[str, list[list[int]]] = {}
+        for fold_id in counted(carried, "folds laid out", len(carried), 1):
+            elements |= looks_in(animation.pieces_of([fold_id]), pieces)
+            yield
+        pictures[density] = {"svg": _svg(animation, opening, options), "elements": elements}
+    views = []
+    for view in _views(recording, animations, folds, carried, told.captions):
+        views.append(view)
+        yield
+    place = {step: number for number, step in enumerate(drawn)}
     document: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": "recording",
-        "title": recording_title(recording),
-        "summary": f"{recording_title(recording)}: {summary(recording)}",
-        "text": recording_outline(recording, sentences),
+        **told.fields,
         "density": animations.opening,
-        "pictures": {
-            density: {
-                "svg": _svg(animation, opening, options),
-                "elements": looks_in(
-                    animation.pieces_of(counted(carried, "folds laid out", len(carried), 1)),
-                    pieces,
-                ),
-            }
-            for density, animation in animations.items()
-        },
+        "pictures": pictures,
         "pieces": list(pieces),
-        "open": opening,
-        "stops": sorted(set(marked)),
-        "turns": [asdict(turn) for turn in recording.turns],
-        "codes": [
-            {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
-            for c in recording.codes
-        ],
-        "views": list(_views(recording, animations, folds, carried, sentences)),
-        "tensor_columns": list(TENSOR_COLUMNS),
-        "outline_columns": list(COLUMNS),
-        "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
+        "open": place[opening],
+        "stops": sorted({place[stop] for stop in stops if stop in place}),
+        "turns": [asdict(turn) for turn in recording.turns] if scenes.is_whole else [],
+        "views": views,
         "legend": [
             *highlight_legend(some.drawn_marks),
             *legend(_used(animations.values(), carried)),
         ],
     }
-    if recording.fold_runs:
+    yield
+    if not scenes.is_whole:
+        document["of"] = {"steps": scenes.steps, "last": len(recording)}
+    elif recording.fold_runs:
         document["runs"] = [
             {
                 "label": title(run.tree, run.fold),
@@ -131,10 +186,10 @@ def recording_document(
             for run in recording.fold_runs
         ]
     if folds is not None:
-        document["fold"] = folds.field(carried)
-    if extent := animations.scenes.extent.document:
+        document["fold"] = folds.field
+    if extent := scenes.extent.document:
         document["extent"] = extent
-    if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
+    if scenes.is_whole and sum(map(len, pieces)) <= room:  # the rest need not be measured
         text = _json(recording)
         if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
             document["json"] = text
@@ -194,9 +249,8 @@ def _views(
     items = marked_items(recording, rows, animation.marks)
     if folds is not None:
         items = folds.items(items)
-    for step, sentence, step_items, shown in zip(
-        recording.all_steps, sentences, rows, items, strict=True
-    ):
+    for (place, step_items), shown in zip(rows.items(), items, strict=True):
+        step = recording.all_steps[place]
         yield {
             "kind": step.kind,
             "number": list(recording.numbers.paths[step.index]),
@@ -205,7 +259,7 @@ def _views(
             "code": step.record.code,
             "next_line": recording.history.next_line(step.index),
             "node": step.node,
-            "caption": segments(sentence),
+            "caption": segments(sentences[place]),
             "tick": TICKS.get(step.kind, ""),
             "at": {density: found[step.index] for density, found in changes.items()},
             "saved": step.saved_bytes,
@@ -214,7 +268,7 @@ def _views(
             "items": shown,
             "tensors": step_items.tensors,
             "rows": step_items.rows,
-            "summary": animations.scenes.summaries[step.index],
+            "summary": animations.scenes.summary(place),
             **explained.get(step.index, {}),
         }
 

@@ -33,6 +33,7 @@ class Drawing(Mapping[Density, StepPictures]):
         densities: The densities.
         opening: The density in which it opens.
         folding: Which folds are open at first; ``None`` if nothing is folded.
+        is_fitted: Whether folds that nobody opened are closed until the picture fits a screen.
     """
 
     def __init__(
@@ -41,12 +42,13 @@ class Drawing(Mapping[Density, StepPictures]):
         densities: Iterable[Density],
         opening: Density,
         folding: Folding | None,
+        is_fitted: bool = True,
     ) -> None:
         self.scenes, self.densities, self.folding = scenes, tuple(densities), folding
         self.opening: Density = opening
         """The density in which it opens."""
         self._made: dict[Density, StepPictures] = {}
-        if folding is not None and folding.is_automatic:
+        if folding is not None and folding.is_automatic and is_fitted:
             self.folding = self._fitted(folding)
 
     def __getitem__(self, density: Density) -> StepPictures:

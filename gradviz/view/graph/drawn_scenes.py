@@ -133,11 +133,10 @@ class DrawnScenes:
         outside = len(self.source.outside), self.tensors_outside
         return extent_of(self.graph_index, outside, self.subject, self.subject)
 
-    @property
-    def summaries(self) -> Sequence[str]:
-        """A sentence about the graph at each step."""
+    def summary(self, step: int) -> str:
+        """A sentence about the graph at a step."""
         gone = "" if self.marks is None else self.marks.gone
-        return [f"{aria.of_graph(self.graph_index)}{gone}"]
+        return f"{aria.of_graph(self.graph_index)}{gone}"
 
     def banner(self, width: float) -> tuple[Element, ...]:
         """What is written at the top of a picture of such a width."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 from typing import Final
@@ -26,9 +26,9 @@ _DOT: Final = "· "
 _MORE: Final = "…"
 
 
-def header_width(label: str, facts: Sequence[str]) -> float:
+def header_width(label: str, facts: tuple[str, ...]) -> float:
     """Pixels that a header takes at least."""
-    drawn = [*_facts(label, facts)]
+    drawn = _facts(label, facts)
     ends = accumulate(len(_DOT) + 1 + cells(fact) for fact in facts)
     few = sum(end <= _COUNTS + len(_DOT) + 1 for end in ends)
     more = _width(f" {_DOT}{_MORE}") if few < len(facts) else 0.0
@@ -68,8 +68,13 @@ def end_of(fact: Element) -> float:
     return float(fact.text("data-end"))
 
 
-def _facts(label: str, facts: Sequence[str]) -> Iterator[Element]:
+@lru_cache(maxsize=4096)
+def _facts(label: str, facts: tuple[str, ...]) -> tuple[Element, ...]:
     """Each fact as an element that says where it ends."""
+    return tuple(_drawn_facts(label, facts))
+
+
+def _drawn_facts(label: str, facts: Iterable[str]) -> Iterator[Element]:
     at = _PAD + _name(label).width + _BETWEEN
     for number, fact in enumerate(facts):
         line = Line(f"{_DOT}{fact}" if number else fact, "gv-muted")

@@ -330,7 +330,7 @@ class StepPictures:
         arrows = self._options.engine_arrows if engine_arrows is None else engine_arrows
         sheet = style(self.css(variables, arrows))
         return svg(
-            self.size, self.scenes.summaries[step], arrows, (sheet, *self._composed[1], *drawn)
+            self.size, self.scenes.summary(step), arrows, (sheet, *self._composed[1], *drawn)
         )
 
     def svg(
@@ -342,7 +342,7 @@ class StepPictures:
     def around(self, step: int, engine_arrows: bool = False) -> str:
         """The picture of a step without its elements, which the browser puts together."""
         sheet = style(self.css(True, engine_arrows))
-        return write(svg(self.size, self.scenes.summaries[step], engine_arrows, (sheet,)))
+        return write(svg(self.size, self.scenes.summary(step), engine_arrows, (sheet,)))
 
     def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
         """The style sheet of the pictures of all steps."""

@@ -59,6 +59,8 @@ class GraphWidget(anywidget.AnyWidget):
     """Attributes with what is shown, which a closed widget has no longer."""
     is_closed = False
     """Whether it was closed."""
+    is_answered: ClassVar[bool] = False
+    """Whether a front end has answered: widgets of this kernel are seen."""
 
     wire = traitlets.Dict().tag(
         sync=True,
@@ -95,7 +97,8 @@ class GraphWidget(anywidget.AnyWidget):
 
     def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
         """Answer a question of the browser: ``{"ask": what, "number": which}``."""
-        if not isinstance(asked, dict):
+        GraphWidget.is_answered = True
+        if not isinstance(asked, dict) or "ask" not in asked:
             return
         answer = {"answer": asked.get("number"), "error": ""}
         try:
@@ -163,9 +166,18 @@ class GraphWidget(anywidget.AnyWidget):
         """Its id in the browser; who asks for it is about to show it."""
         self.check_open()
         if self.comm is None:
+            self._prepare()
             super().open()
         own_id: str = super().model_id
         return own_id
+
+    def _prepare(self) -> None:
+        """What is done before it is made known to the browser."""
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        """What readers without a kernel are told, and what is compared."""
+        return self.wire
 
     def close(self) -> None:
         """Remove it from the page and free its memory.
@@ -199,7 +211,7 @@ class GraphWidget(anywidget.AnyWidget):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
-        return str(self.wire.get("text", "an empty GraphWidget"))
+        return str(self._said.get("text", "an empty GraphWidget"))
 
     def __repr__(self) -> str:
         return GraphWidget.__str__(self)
@@ -215,8 +227,8 @@ class GraphWidget(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         data = {**(data or {}), "text/plain": repr(self)}
-        if "format" in self.wire:
-            data[MIME] = digest(self.wire)
+        if "format" in self._said:
+            data[MIME] = digest(self._said)
         svg = self._still
         if html := "" if self.is_closed else self._without_kernel(svg):
             data["text/html"] = html
@@ -230,7 +242,7 @@ class GraphWidget(anywidget.AnyWidget):
         Args:
             svg: The picture.
         """
-        return image_html(svg, self.wire.get("summary", "")) if svg else ""
+        return image_html(svg, self._said.get("summary", "")) if svg else ""
 
     def _page(self) -> str:
         """The page that ``save`` writes; ``""`` if there is none."""

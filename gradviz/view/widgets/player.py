@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import traitlets
@@ -12,16 +14,17 @@ import traitlets
 from gradviz.model.arguments import flag
 from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
+from gradviz.model.in_pieces import completed
 from gradviz.model.recording import Recording
 from gradviz.model.without_values import recording_without_values
 from gradviz.view.animation.animation import Animations
-from gradviz.view.animation.decisive_steps import decisive_steps
+from gradviz.view.animation.decisive_steps import candidates, decisive_steps
+from gradviz.view.animation.played_scenes import CARDS
 from gradviz.view.captions.caption import caption
 from gradviz.view.contents.parts_of import html_of
-from gradviz.view.documents.folded_recording import RecordedFolds
-from gradviz.view.documents.folds import PAGE
+from gradviz.view.documents.folded_recording import RecordedFolds, asked, room_in_notebook
 from gradviz.view.documents.graph import compress
-from gradviz.view.documents.recording import check_step, recording_document
+from gradviz.view.documents.recording import Told, check_step, document_in_pieces, step_shown_first
 from gradviz.view.explanations.fields import explained
 from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
 from gradviz.view.export.animated.frames import Frames, frames_of
@@ -32,11 +35,13 @@ from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import first_line, page_of
 from gradviz.view.export.writing import ending_of, write_as, write_file
 from gradviz.view.formatting import plural
+from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.recording import recording_title
 from gradviz.view.text import clean
+from gradviz.view.widgets.after_cell import AfterCell, running_loop
 from gradviz.view.widgets.base import GraphWidget
 
 ANIMATED: Final[dict[str, Callable[[FrameDrawing, Frames], bytes]]] = {
@@ -89,7 +94,9 @@ class Player(GraphWidget):
     speed = traitlets.Float(1.0, min=0.1, max=20.0).tag(sync=True)
     """Steps in a second while it plays."""
 
-    _holds: ClassVar[tuple[str, ...]] = ("_recording", "_animations")
+    _holds: ClassVar[tuple[str, ...]] = ("_recording", "_opening", "_opening_document", "_told")
+    _rest: AfterCell | None = None
+    """What follows after the cell."""
 
     def __init__(
         self,
@@ -102,17 +109,74 @@ class Player(GraphWidget):
         self._recording = recording
         self._options = options
         self._chosen = None if step is None else check_step(recording, step, "step")
-        marked = _listed(stops)
+        self._first = step_shown_first(recording, step, options)
+        self._stops = [check_step(recording, stop, "stops") for stop in _listed(stops)]
         with no_collection():
-            self._animations = Animations(recording, options)
-            wire = recording_document(recording, step, marked, options, animations=self._animations)
+            self._wanted = candidates(recording, self._chosen, options.parts)
+            steps = sorted({*self._wanted, self._first})
+            self._opening = Animations(recording, options, steps)
         super().__init__(
-            wire=wire,
-            step=recording.numbers.number(wire["open"]),
+            step=recording.numbers.number(self._first),
             engine_arrows=options.engine_arrows,
             density=options.density,
             height=height,
         )
+
+    @traitlets.default("wire")
+    def _whole_wire(self) -> dict[str, Any]:
+        with no_collection():
+            return completed(self._document_in_pieces(room_in_notebook(self._recording)))
+
+    def _document_in_pieces(self, room: int) -> Generator[None, None, dict[str, Any]]:
+        """The document of all steps.
+
+        Args:
+            room: How many cards there may be in the insides of folds that are closed at first.
+        """
+        recording, opening = self._recording, self._opening
+        steps = yield from Animations.in_pieces(recording, self._options, opening, room)
+        work = document_in_pieces(recording, self._first, self._stops, steps, self._told)
+        return (yield from work)
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        return self.wire if self.is_closed else self._opening_document
+
+    @cached_property
+    def _opening_document(self) -> dict[str, Any]:
+        """The document of the steps that are seen without a kernel, and first."""
+        recording, opening = self._recording, self._opening
+        with no_collection():
+            work = document_in_pieces(recording, self._first, self._stops, opening, self._told)
+            return completed(work)
+
+    @cached_property
+    def _told(self) -> Told:
+        """What is said of the recording."""
+        return Told(self._recording)
+
+    def _prepare(self) -> None:
+        """Where a front end is there the cell has the opening steps; the rest follows after it."""
+        loop = running_loop()
+        if GraphWidget.is_answered and loop is not None and not self.trait_has_value("wire"):
+            self.wire = self._opening_document
+            self._rest = AfterCell(self._follow(), loop)
+
+    def _follow(self) -> Generator[None, None, None]:
+        """Send all steps, piece by piece."""
+        self.wire = yield from self._document_in_pieces(room_in_notebook(self._recording))
+        self._rest = None
+
+    def close(self) -> None:
+        """Remove it from the page and free its memory; what has not followed does not follow."""
+        if self._rest is not None:
+            self._rest.cancel()
+        super().close()
+
+    def complete(self) -> None:
+        """Make what has not followed yet."""
+        if self._rest is not None:
+            self._rest.complete()
 
     @property
     def recording(self) -> Recording:
@@ -189,7 +253,7 @@ class Player(GraphWidget):
     def _without_values(self) -> Player:
         """The same player without numbers of tensors."""
         number = self._recording.numbers.number
-        marked = [number(place) for place in self.wire["stops"]]
+        marked = [number(place) for place in self._stops]
         known = recording_without_values(self._recording)
         bare = Player(known, self._options, self.step, marked, self.height)
         for name in ("detail", "speed", "engine_arrows", "density", "selected"):
@@ -208,7 +272,8 @@ class Player(GraphWidget):
         """
         chosen = [check_step(self._recording, stop, "stops") for stop in _listed(stops)]
         frames = frames_of(self._recording, chosen, seconds)
-        drawing = frame_drawing(self._recording, self._animation, frames, self.engine_arrows)
+        pictures = self._pictures(frames.steps)
+        drawing = frame_drawing(self._recording, pictures, frames, self.engine_arrows)
         return ANIMATED[ending](drawing, frames)
 
     def filmstrip(
@@ -225,19 +290,20 @@ class Player(GraphWidget):
             OptionError: If a step does not exist, or there would be more than 60 pictures.
         """
         chosen = [check_step(self._recording, stop, "stops") for stop in _listed(stops)]
-        chosen = chosen or self.wire["stops"] or _telling(self._recording)
+        chosen = chosen or sorted(set(self._stops)) or _telling(self._recording)
         if len(chosen) > MOST:
             raise OptionError(
                 f"a filmstrip of {len(chosen)} pictures would be too long to read; "
                 f"choose up to {MOST}: filmstrip(stops=[1, 4, -1])"
             )
-        wide = max(1, min(len(chosen), 4, int(1200 / max(260.0, self._animation.size[0] * 0.6))))
+        pictures = self._pictures(chosen)
+        wide = max(1, min(len(chosen), 4, int(1200 / max(260.0, pictures.size[0] * 0.6))))
         if columns is not None and (type(columns) is not int or not 1 <= columns <= 12):
             raise OptionError(f"columns={columns!r} must be a number from 1 to 12: columns=3")
         number = self._recording.numbers.number
         frames = [StripFrame(at, number(at), caption(self._recording, at)) for at in chosen]
         return Filmstrip(
-            self._animation,
+            pictures,
             frames,
             columns or wide,
             recording_title(self._recording),
@@ -246,59 +312,73 @@ class Player(GraphWidget):
 
     def _without_kernel(self, svg: str) -> str:
         """Up to three steps as one picture, with their explanations below it."""
-        return super()._without_kernel(svg) + self._cards(self._decisive(self._chosen))
+        return super()._without_kernel(svg) + self._cards(self._decisive)
 
     @property
-    def _animation(self) -> StepPictures:
-        """All steps in the density that is shown."""
-        return self._animations[self.shown_density]
+    def shown_density(self) -> Density:
+        """The density that is seen: the chosen one, else the one it opens with."""
+        chosen: Any = self.density
+        shown: Density = self._opening.opening if chosen == "auto" else chosen
+        return shown
+
+    def _pictures(self, steps: Iterable[int]) -> StepPictures:
+        """These steps in the density that is shown."""
+        options = replace(self._options, density=self.shown_density)
+        with no_collection():
+            few = Animations(self._recording, options, sorted(set(steps)))
+        return few[few.opening]
+
+    @property
+    def _few(self) -> StepPictures:
+        """The steps that are seen without a kernel, in the density that is shown."""
+        if self.shown_density == self._opening.opening:
+            return self._opening[self._opening.opening]
+        return self._pictures((*self._wanted, self._first))
 
     @property
     def _still(self) -> str:
         if self.is_closed:
             return ""
-        return self._strip(self._decisive(self._chosen), "run the cell").image()
+        return self._strip(self._few, self._decisive, "run the cell").image()
 
-    def _decisive(self, chosen: int | None) -> list[int]:
-        """The steps that are shown where nothing runs.
-
-        Args:
-            chosen: The decisive step, if somebody has chosen one.
-        """
-        return decisive_steps(self._recording, self._animation, chosen)
+    @property
+    def _decisive(self) -> list[int]:
+        """The steps that are shown where nothing runs."""
+        return decisive_steps(self._few, self._wanted)
 
     def _cards(self, steps: Iterable[int]) -> str:
         """The explanations of these steps as HTML."""
         why = explained(self._recording)
         return "".join(html_of(one) for step in steps for one in why.get(step, ()))
 
-    def _strip(self, steps: Iterable[int], how: str) -> Filmstrip:
+    def _strip(self, pictures: StepPictures, steps: Iterable[int], how: str) -> Filmstrip:
         """These steps as one picture.
 
         Args:
+            pictures: The pictures.
             steps: Which steps.
             how: What to do to step through all of them.
         """
         many = len(self._recording)
         notes = [] if len(self._recording.graph) else ["no autograd graph at any step"]
-        notes += filter(None, [self._animations.scenes.extent.drawn_words.removesuffix(".")])
+        notes += filter(None, [self._opening.scenes.extent.drawn_words.removesuffix(".")])
         notes += [f"{plural(many, 'step')}: {how} to step through them"] if many else []
         return Filmstrip(
-            self._animation,
-            [self._frame(step) for step in steps],
+            pictures,
+            [self._frame(pictures, step) for step in steps],
             columns=None,
-            title=self.wire["summary"],
+            title=self._said["summary"],
             engine_arrows=self.engine_arrows,
             note="; ".join(notes),
         )
 
-    def _frame(self, at: int) -> StripFrame:
+    def _frame(self, pictures: StepPictures, at: int) -> StripFrame:
         """A step with the words of the player."""
         recording = self._recording
         step = recording.all_steps[at]
         source = step.code.line(step.line) if step.code and step.line is not None else ""
         code = f"line {step.line}: {clean(source)}" if source else ""
-        (about,) = subjects(recording, self._animation, [at])
+        (about,) = subjects(recording, pictures, [at])
         return StripFrame(
             at, step.number, caption(recording, at), code, len(recording), tuple(about)
         )
@@ -311,28 +391,25 @@ class Player(GraphWidget):
         """
         if what == "animation":
             return self.animation_file(".svg")
-        boxes = self._animations.scenes.boxes
         ids = what.get("inside") if isinstance(what, dict) else None
-        if boxes is None or not isinstance(ids, list) or not ids:
+        folding = self._opening.folding
+        if not isinstance(ids, list) or not ids or folding is None:
             return None
+        self.complete()
+        recording, opening = self._recording, self._opening
         with no_collection():
-            return RecordedFolds(self._animations, boxes).answer(ids)
+            shown = asked(folding.tree, ids)
+            work = Animations.in_pieces(recording, self._options, opening, shown)
+            return RecordedFolds(completed(work)).answer(ids)
 
     @property
     def _whole(self) -> dict[str, Any]:
         """The document of a page without a kernel: it has more of what is in boxes."""
-        if self._animations.folding is None or not self.wire["fold"]["limit"]:
+        self.complete()
+        if self._opening.folding is None or not self.wire["fold"]["limit"]:
             return self.wire
-        stops = [self._recording.numbers.number(place) for place in self.wire["stops"]]
         with no_collection():
-            return recording_document(
-                self._recording,
-                self.step,
-                stops,
-                self._options,
-                animations=self._animations,
-                insides=PAGE,
-            )
+            return completed(self._document_in_pieces(CARDS))
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int | str:
@@ -345,14 +422,15 @@ class Player(GraphWidget):
         return self._recording[self.step].index
 
     def _ids(self) -> list[str]:
-        views = self.wire.get("views", ())
-        return list(dict.fromkeys(key for view in views for key in (*view["items"], *view["rows"])))
+        history = self._recording.history
+        return [*history.node_ids, *history.tensor_ids]
 
     def _svg(self, variables: bool = True) -> bytes:
         at, arrows = self._shown, self.engine_arrows
-        if self._animation.extent(at) is None:  # says that there is nothing
+        pictures = self._pictures([at])
+        if pictures.extent(at) is None:  # says that there is nothing
             return draw(self._recording.graph_at(at), self._options, variables=variables).encode()
-        return self._animation.svg(at, engine_arrows=arrows, variables=variables).encode()
+        return pictures.svg(at, engine_arrows=arrows, variables=variables).encode()
 
     def _png(self) -> bytes:
         from gradviz.view.export.files import svg_to_png
@@ -378,8 +456,11 @@ class Player(GraphWidget):
             "density": self.density,
             "selected": self.selected,
         }
-        steps = self._decisive(self._shown)
-        still = self._strip(steps, "open this page with scripts").image() + self._cards(steps)
+        wanted = candidates(self._recording, self._shown, self._options.parts)
+        pictures = self._pictures(wanted)
+        steps = decisive_steps(pictures, wanted)
+        strip = self._strip(pictures, steps, "open this page with scripts")
+        still = strip.image() + self._cards(steps)
         return page_of(wire, traits, still, title=first_line(self._recording))
 
 

@@ -1,0 +1,184 @@
+"""What a cell has of a recording, and what follows after it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.model import Recording, UnknownNodeError
+from gradviz.view.widgets import after_cell
+from gradviz.view.widgets.base import GraphWidget
+from gradviz.view.widgets.player import Player
+from tests.view.recordings import ALL, product
+from tests.view.test_folded_recordings import RECORDINGS
+
+NAMES = [*ALL, "folded"]
+
+
+def recording_of(name: str) -> Recording:
+    return ALL.get(name) or RECORDINGS[2]
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GraphWidget, "is_answered", True)
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(work())
+
+
+async def ended(player: Player) -> None:
+    """Wait until all has followed."""
+    while player._rest is not None:
+        await asyncio.sleep(0.001)
+
+
+def plain(wire: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(wire))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("answered")
+def test_a_cell_has_the_opening_steps_and_the_rest_follows(name: str) -> None:
+    whole = Player(recording_of(name))
+
+    async def work() -> None:
+        player = Player(recording_of(name))
+        player._repr_mimebundle_()
+        first = player.wire
+        numbers = [tuple(view["number"]) for view in first["views"]]
+        paths = recording_of(name).numbers.paths
+        assert first["of"] == {"steps": len(paths), "last": len(recording_of(name))}
+        assert len(numbers) < len(paths)
+        assert numbers[first["open"]] == paths[player._first]
+        await ended(player)
+        assert "of" not in player.wire
+        assert plain(player.wire) == plain(whole.wire)
+
+    run(work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_output_has_the_same_bytes_whether_or_not_a_front_end_answers(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundles = []
+    for is_answered in (False, True):
+        monkeypatch.setattr(GraphWidget, "is_answered", is_answered)
+
+        async def work() -> None:
+            data, _ = Player(recording_of(name))._repr_mimebundle_()
+            data.pop("application/vnd.jupyter.widget-view+json")
+            bundles.append(data)
+
+        run(work)
+    assert bundles[0] == bundles[1]
+
+
+def test_where_no_front_end_has_answered_an_output_is_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(GraphWidget, "is_answered", False)
+
+    async def work() -> None:
+        player = Player(product())
+        player._repr_mimebundle_()
+        assert "of" not in player.wire
+        assert player._rest is None
+
+    run(work)
+
+
+@pytest.mark.usefixtures("answered")
+def test_without_a_loop_that_goes_on_an_output_is_whole() -> None:
+    player = Player(product())
+    player._repr_mimebundle_()
+    assert "of" not in player.wire
+
+
+def test_a_message_of_a_widget_says_that_there_is_a_front_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(GraphWidget, "is_answered", False)
+    a = torch.tensor(2.0, requires_grad=True)
+    gradviz.show(a * a)._answer(None, {"shown": True}, [])
+    assert GraphWidget.is_answered
+
+
+@pytest.mark.usefixtures("answered")
+def test_the_rest_is_made_in_pieces_between_which_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(after_cell, "PIECE", 0.0)
+    turns = 0
+
+    async def work() -> None:
+        nonlocal turns
+        player = Player(RECORDINGS[2])
+        player._repr_mimebundle_()
+        while player._rest is not None:
+            turns += 1
+            await asyncio.sleep(0)
+        assert "of" not in player.wire
+
+    monkeypatch.setattr(after_cell, "PAUSE", 0.0)
+    run(work)
+    assert turns > len(RECORDINGS[2].records)
+
+
+@pytest.mark.usefixtures("answered")
+def test_what_is_asked_for_before_the_rest_has_come_comes_whole(tmp_path: Any) -> None:
+    async def work() -> None:
+        player = Player(RECORDINGS[2])
+        player._repr_mimebundle_()
+        closed = next(
+            one["id"]
+            for one in player.wire["fold"]["folds"]
+            if one["id"] not in player.wire["fold"]["opened"]
+        )
+        answer = json.loads(player._answer_to({"inside": [closed]}) or b"")
+        assert [*answer["insides"]["compact"]] == [closed]
+        assert "of" not in player.wire
+        again = Player(RECORDINGS[2])
+        again._repr_mimebundle_()
+        again.save(tmp_path / "page.html")
+        assert "of" not in again.wire
+
+    run(work)
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_player_that_is_closed_makes_no_more() -> None:
+    async def work() -> None:
+        player = Player(product())
+        player._repr_mimebundle_()
+        player.close()
+        await asyncio.sleep(0.1)
+        assert [*player.wire] == ["text"]
+
+    run(work)
+
+
+@pytest.mark.usefixtures("answered")
+def test_each_step_can_be_chosen_before_it_has_come() -> None:
+    async def work() -> None:
+        player = Player(product())
+        player._repr_mimebundle_()
+        player.step = 1
+        player.selected = "n1"
+        await ended(player)
+        assert (player.step, player.selected) == (1, "n1")
+
+    run(work)
+
+
+def test_a_fold_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UnknownNodeError):
+        Player(RECORDINGS[2])._answer_to({"inside": ["f999"]})
