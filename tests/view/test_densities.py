@@ -61,8 +61,10 @@ def test_a_picture_opens_compact_above_six_cards() -> None:
     few, many = graph_document(product_and_sum()), graph_document(chain(7))
     cards = scene_of(product_and_sum()).cards
     assert (len(cards), few["density"], many["density"]) == (5, "normal", "compact")
-    assert list(few["pictures"]) == list(many["pictures"]) == list(DENSITIES)
-    assert graph_document(chain(7), DrawOptions(density="full"))["density"] == "full"
+    assert list(few["pictures"]) == ["normal", "full"]
+    assert list(many["pictures"]) == ["compact", "full"]
+    full = graph_document(chain(7), DrawOptions(density="full"))
+    assert (full["density"], list(full["pictures"])) == ("full", ["normal", "full"])
 
 
 def test_of_a_recording_places_count_not_what_was_at_them_before() -> None:
@@ -72,12 +74,6 @@ def test_of_a_recording_places_count_not_what_was_at_them_before() -> None:
             (w * w).sum().backward()
     assert len(recording.graph) == 7
     assert Animations(recording).opening == "normal"
-
-
-def test_a_large_picture_is_drawn_in_the_density_it_opens_with_and_in_full() -> None:
-    assert list(graph_document(chain(151))["pictures"]) == ["compact", "full"]
-    normal = graph_document(chain(151), DrawOptions(density="normal"))
-    assert (normal["density"], list(normal["pictures"])) == ("normal", ["normal", "full"])
 
 
 def test_a_density_that_does_not_exist_is_refused(subtests: pytest.Subtests) -> None:
@@ -227,7 +223,7 @@ def test_cards_exist_at_the_same_steps_in_every_density(subtests: pytest.Subtest
             animations = Animations(ALL[name])
             for step in range(len(ALL[name])):
                 there = [{k for k, e in a.there(step).items()} for a in animations.values()]
-                assert there[0] == there[1] == there[2]
+                assert there[0] == there[1]
 
 
 def test_a_widget_is_saved_in_the_density_that_is_shown(tmp_path: Any) -> None:

@@ -134,7 +134,7 @@ def test_the_kernel_answers_with_an_inside_in_every_density() -> None:
     assert folding is not None
     for fold in folding.tree:
         answer = ask(shown, inside=[fold.id])
-        assert set(answer["insides"]) == {"compact", "normal", "full"}
+        assert set(answer["insides"]) == {"compact", "full"}
         assert all(fold.id in insides for insides in answer["insides"].values())
         keys = {card["id"] for card in answer["insides"]["compact"][fold.id]["cards"]}
         items = {item["id"]: item for item in answer["items"]}

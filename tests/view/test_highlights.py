@@ -208,7 +208,7 @@ def test_what_is_gone_is_not_counted_as_there() -> None:
         product_and_sum(), marks=[Highlight("n1", "gone"), Highlight("n1.0", "gone")]
     )
     assert wire["summary"].endswith("; 1 node of these is gone")
-    assert list(wire["pictures"]) == ["compact", "normal", "full"]
+    assert list(wire["pictures"]) == [wire["density"], "full"]
     for drawn in wire["pictures"].values():
         assert "; 1 node of these is gone" in drawn[: drawn.index("<style>")]
 

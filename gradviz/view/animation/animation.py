@@ -9,7 +9,7 @@ from gradviz.model.recording import Recording
 from gradviz.view.animation.played_scenes import CARDS, PlayedScenes, most_at_once
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawing import Drawing
-from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions, offered
 
 
 class Animations(Drawing):
@@ -61,15 +61,14 @@ class Animations(Drawing):
 
     def _take(self, scenes: PlayedScenes, options: DrawOptions, like: Animations | None) -> None:
         folding = scenes.source.folding
-        if folding is not None:
+        if like is not None:
+            opening, folding = like.opening, like.folding
+        elif folding is not None:
             opening = _opening_of(options)
-            offered: tuple[Density, ...] = (opening, "full")
-            folding = folding if like is None else like.folding
         else:
-            opening = options.density_of(scenes.seen) if like is None else like.opening
-            offered = options.densities_of(scenes.seen)
-        offered = offered if scenes.is_whole else (opening,)
-        super().__init__(scenes, dict.fromkeys(offered), opening, folding, like is None)
+            opening = options.density_of(scenes.seen)
+        densities = offered(opening) if scenes.is_whole else (opening,)
+        super().__init__(scenes, densities, opening, folding, like is None)
         if self.folding is not None and like is None:
             self._open_around_marks()
 
@@ -91,16 +90,12 @@ def _played(
 ) -> Generator[None, None, PlayedScenes]:
     """The scenes of a recording at these steps, or at all, in the densities that are needed."""
     folded = None if options.focus else recording.folded_steps
-    needed: tuple[Density, ...]
-    if folded is not None:
-        needed = (_opening_of(options), "full")
-    else:
-        most = most_at_once(recording, options.focus)
+    needed: list[Density] = [_opening_of(options)]
+    if folded is None:
         # Cards that are not of nodes can come on top: with more of them it opens compact.
-        needed = (options.density_of(most), "compact", *options.densities_of(most))
-    if drawn is not None:
-        is_known = folded is not None or options.density != "auto"
-        needed = needed[:1] if is_known else needed[:2]
+        needed = [options.density_of(most_at_once(recording, options.focus)), *needed]
+    if drawn is None:
+        needed += offered(needed[0])
     densities = dict.fromkeys(needed)
     scenes = PlayedScenes(recording, options, densities, folded, drawn, shown)
     yield from scenes.play()
@@ -108,5 +103,6 @@ def _played(
 
 
 def _opening_of(options: DrawOptions) -> Density:
-    """The density in which a folded recording opens: its boxes say the same in any."""
+    """The density in which a folded recording opens, as its boxes say the same in any; and one of
+    many cards."""
     return "compact" if options.density == "auto" else options.density

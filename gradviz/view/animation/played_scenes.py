@@ -275,10 +275,10 @@ class PlayedScenes(DrawnScenes):
                 yield
             if step.index == last:
                 break
-        self._made = {
-            density: {key: self._finished(one, density) for key, one in scenes.items()}
-            for density, scenes in self._raw.items()
-        }
+        for density, scenes in self._raw.items():
+            yield
+            self._made[density] = {key: self._finished(one, density) for key, one in scenes.items()}
+        yield
 
     def _draw(
         self,

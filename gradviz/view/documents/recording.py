@@ -147,6 +147,9 @@ def document_in_pieces(
     for density, animation in animations.items():
         elements: dict[str, list[list[int]]] = {}
         for fold_id in counted(carried, "folds laid out", len(carried), 1):
+            for part in (animation.inside, animation.looks):
+                part(fold_id)
+                yield
             elements |= looks_in(animation.pieces_of([fold_id]), pieces)
             yield
         pictures[density] = {"svg": _svg(animation, opening, options), "elements": elements}

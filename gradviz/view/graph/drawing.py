@@ -15,7 +15,7 @@ from gradviz.view.graph.drawn_scenes import DrawnScenes
 from gradviz.view.graph.extent import LEFT_OUT, fits_screen
 from gradviz.view.graph.fold_scenes import FoldScenes
 from gradviz.view.graph.highlights import GraphMarks
-from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions, offered
 from gradviz.view.graph.scene import LIMIT, WholeScenes, saving_of
 from gradviz.view.graph.step_pictures import StepPictures, root_of
 from gradviz.view.graph_index import GraphIndex, places_of
@@ -131,7 +131,7 @@ class GraphDrawing(Drawing):
             whole = WholeScenes(self.graph_index, options, saving_of(self.graph_index, options))
             self.marks = GraphMarks(None, self.graph_index, marks, {})
             drawn, opening = DrawnScenes(whole, marks=self.marks), options.density_of(whole.count)
-            super().__init__(drawn, options.densities_of(whole.count), opening, None)
+            super().__init__(drawn, offered(opening), opening, None)
             return
         self.graph_index = WholeIndex(graph)
         self.words = FoldFacts(folding, self.graph_index)
@@ -142,14 +142,12 @@ class GraphDrawing(Drawing):
         # A closed fold says in any density what is in it: compact ones leave room for more of them.
         opening = "compact" if options.density == "auto" else options.density
         drawn = DrawnScenes(scenes, self.words, _note(folding, self.graph_index), self.marks)
-        super().__init__(drawn, (opening,), opening, folding)
+        super().__init__(drawn, dict.fromkeys((opening, *offered(opening))), opening, folding)
         assert self.folding is not None
         if options.focus:
             places_of(graph, 1, options.focus)
             self.open(self.folding.opened_around(options.focus))
         self.open(self.marks.opened(self.folding, self.boxes))
-        others = (d for d in options.densities_of(self.boxes) if d != opening)
-        self.densities = (opening, *others)
 
     @property
     def boxes(self) -> int:

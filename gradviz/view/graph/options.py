@@ -15,8 +15,6 @@ from gradviz.view.graph.layout_program import LayoutProgram
 DensityOption: TypeAlias = Density | Literal["auto"]
 FEW_CARDS: Final = 6
 """Cards up to which a picture opens with what a learner needs; with more it opens compact."""
-MANY_CARDS: Final = 150
-"""Cards up to which a picture is drawn in every density."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +72,6 @@ class DrawOptions:
             return self.density
         return "compact" if cards > FEW_CARDS else "normal"
 
-    def densities_of(self, cards: int) -> tuple[Density, ...]:
-        """The densities in which a picture with so many cards is drawn: all of them; of a large
-        one, whose drawing takes long, the one in which it opens and the full one.
-
-        Examples:
-            >>> DrawOptions().densities_of(150), DrawOptions().densities_of(151)
-            (('compact', 'normal', 'full'), ('compact', 'full'))
-        """
-        chosen = (self.density_of(cards), "full")
-        return tuple(d for d in DENSITIES if cards <= MANY_CARDS or d in chosen)
-
     def content(self, density: Density) -> CardContent:
         """What cards show in a density."""
         return CardContent(density, self.parts, self.asked, self.hidden)
@@ -122,6 +109,16 @@ class DrawOptions:
             hidden=choose(hide, ()) if hide else frozenset(),
             focus="" if focus is None else focus,
         )
+
+
+def offered(opening: Density) -> tuple[Density, ...]:
+    """The densities that a picture has: the one in which it opens, and the full one.
+
+    Examples:
+        >>> offered("compact"), offered("full")
+        (('compact', 'full'), ('normal', 'full'))
+    """
+    return "normal" if opening == "full" else opening, "full"
 
 
 DEFAULT: Final = DrawOptions()

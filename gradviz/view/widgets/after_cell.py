@@ -10,7 +10,7 @@ from typing import Final
 
 from gradviz.model.collector import no_collection
 
-PIECE: Final = 0.04
+PIECE: Final = 0.03
 """Seconds after which a piece ends with the work it is at."""
 PAUSE: Final = 0.01
 """Seconds between two pieces, in which messages are answered."""

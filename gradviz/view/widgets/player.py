@@ -23,7 +23,7 @@ from gradviz.view.animation.played_scenes import CARDS
 from gradviz.view.captions.caption import caption
 from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.folded_recording import RecordedFolds, asked, room_in_notebook
-from gradviz.view.documents.graph import compress
+from gradviz.view.documents.graph import compress, packed
 from gradviz.view.documents.recording import Told, check_step, document_in_pieces, step_shown_first
 from gradviz.view.explanations.fields import explained
 from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
@@ -164,7 +164,8 @@ class Player(GraphWidget):
 
     def _follow(self) -> Generator[None, None, None]:
         """Send all steps, piece by piece."""
-        self.wire = yield from self._document_in_pieces(room_in_notebook(self._recording))
+        document = yield from self._document_in_pieces(room_in_notebook(self._recording))
+        self.wire = yield from packed(document)
         self._rest = None
 
     def close(self) -> None:
