@@ -6,6 +6,7 @@ import { SCORE } from "./documents/score";
 import { showFallback, showWaiting } from "./fallback";
 import { html, uniquePrefix } from "./lib/dom";
 import { InflatedModel } from "./model/inflated_model";
+import { tell } from "./model/kernel";
 import { type Model, Store } from "./model/store";
 import { ANSWERED, mountForget } from "./question/forget";
 import { mountQuestion } from "./question/question";
@@ -25,6 +26,7 @@ function render({ model, el, signal }: RenderProps): () => void {
     el.replaceChildren();
   };
   signal?.addEventListener("abort", end, { once: true, signal: view.signal });
+  tell(model, { shown: true });
   const expanded = new InflatedModel(model, view.signal);
   if (!expanded.isReady) showWaiting(el);
   expanded.whenReady(() => mount(expanded, el, view.signal));

@@ -90,6 +90,14 @@ const view = recordOf(
 );
 export type StepView = Checked<typeof view>;
 
+/** All that is to come, where only some of the steps are here. */
+const of = recordOf({
+  /** How many steps and sub-steps there are. */
+  steps: whole,
+  /** The number of the last step. */
+  last: whole,
+});
+
 /** All steps as one picture. */
 export interface StepPicture {
   /** The step shown first. */
@@ -103,6 +111,8 @@ export interface RecordingDocument extends BaseDocument {
   readonly pictures: ByDensity<StepPicture>;
   /** What the text of the elements of all pictures is made of. */
   readonly pieces: readonly string[];
+  /** Absent where all steps are here. */
+  readonly of?: Checked<typeof of>;
   /** Place in `views` of the step shown first by default. */
   readonly open: number;
   /** Places of the steps that the author marked. */
@@ -123,6 +133,7 @@ export interface RecordingDocument extends BaseDocument {
 }
 
 export const recordingFields: Record<string, Check> = {
+  of: (value) => value === undefined || of(value),
   open: whole,
   turns: listOf(turn),
   runs: (value) => value === undefined || listOf(run)(value),

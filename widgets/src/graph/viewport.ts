@@ -49,6 +49,12 @@ export interface Shapes {
   readonly around: readonly Element[];
 }
 
+interface Showing {
+  readonly whole?: number | undefined;
+  readonly isSame?: boolean;
+  readonly stays?: { readonly card: Element; readonly before: Box } | undefined;
+}
+
 export class Viewport {
   readonly element = html("div", { class: "gradviz-viewport" });
   /** Buttons that move the window. */
@@ -100,16 +106,19 @@ export class Viewport {
   }
 
   /** Shows a picture, and of a large one the part that `subject` says; not smaller than `whole`,
-      or than can be read well. `isSame`: another view of the same graph. */
+      or than can be read well. `isSame`: another view of the same graph, of which a card that was at
+      a place before `stays` where a person sees it. */
   show(
     svg: SVGSVGElement,
     subject: () => Shapes | undefined,
-    { whole, isSame }: { readonly whole?: number | undefined; readonly isSame?: boolean } = {},
+    { whole, isSame, stays }: Showing = {},
   ): void {
     this.#whole = whole ?? Number.POSITIVE_INFINITY;
     if (!isSame) this.#room = { width: 1, height: 1 };
     const same = this.#take(svg, subject);
-    if (same && this.#touched) this.#apply(this.#camera);
+    if (stays && (same || this.#touched)) {
+      this.#hold(hold(this.#camera, stays.before, this.boxOf(stays.card), this.#size()));
+    } else if (same && this.#touched) this.#apply(this.#camera);
     else this.#home();
   }
 

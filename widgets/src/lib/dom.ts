@@ -51,6 +51,25 @@ export function claim(event: Event): void {
   event.stopPropagation();
 }
 
+/** Puts other children into an element. The focus stays on the button about the same, else on the one at
+ * the same place, else it goes to `heir`. */
+export function refill(
+  element: HTMLElement,
+  heir: HTMLElement,
+  ...children: (Node | string)[]
+): void {
+  const stops = () => [...element.querySelectorAll<HTMLElement>("button, summary")];
+  const about = ({ dataset, textContent }: HTMLElement) =>
+    dataset.word ?? dataset.line ?? textContent;
+  const before = stops();
+  const at = before.indexOf(document.activeElement as HTMLElement);
+  element.replaceChildren(...children);
+  const focused = before[at];
+  if (!focused) return;
+  const now = stops();
+  (now.find((one) => about(one) === about(focused)) ?? now[at] ?? heir).focus();
+}
+
 /** Half a surrogate pair becomes U+FFFD; encodeURIComponent would throw on it. */
 export function wellFormed(text: string): string {
   return text.toWellFormed?.() ?? text.replace(/[\ud800-\udfff]/gu, "\ufffd");

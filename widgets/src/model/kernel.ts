@@ -10,6 +10,9 @@ const CANCELLED = "no longer waited for";
 const GONE = "the kernel that made this has ended: run the cell again";
 const SILENT = "the kernel does not answer: run the cell again";
 
+/** What a model of ipywidgets fires when its kernel restarts. */
+const GONE_EVENT = "comm_live_update";
+
 /** The animation of a recording; the next hint; the insides of folds; nodes that are found. */
 export type Question =
   | "animation"
@@ -37,6 +40,18 @@ export class Kernel {
   /** Whether there may be one: a saved page has none. */
   get isThere(): boolean {
     return this.#model.send !== undefined;
+  }
+
+  /** Asks for the other steps of a recording, which come as its document; false where no kernel is. */
+  askForRest(): boolean {
+    return tell(this.#model, { ask: "rest" });
+  }
+
+  /** Calls the listener when the notebook says that the kernel has ended; not every one does. */
+  whenGone(listener: () => void): void {
+    const model = this.#model;
+    model.on(GONE_EVENT, listener);
+    this.#signal.addEventListener("abort", () => model.off?.(GONE_EVENT, listener));
   }
 
   /** The bytes that the kernel sends when it is asked for something.
@@ -81,18 +96,24 @@ export class Kernel {
       const timer = cancel ? undefined : setTimeout(late, PATIENCE);
       this.#signal.addEventListener("abort", end, { once: true });
       model.on("msg:custom", listen);
-      try {
-        model.send({ ask: what, number });
-      } catch {
-        // The kernel that made the widget has ended.
-        end();
-        reject(new Error(GONE));
-      }
+      if (tell(model, { ask: what, number })) return;
+      end();
+      reject(new Error(GONE));
     });
   }
 }
 
-function cancelled(signal: AbortSignal): Promise<never> {
+/** Sends a message that may have no answer; false where the kernel that made the widget has ended. */
+export function tell(model: Model, message: unknown): boolean {
+  try {
+    model.send?.(message);
+    return model.send !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+export function cancelled(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(new Error(CANCELLED)), { once: true });
   });

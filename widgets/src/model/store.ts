@@ -162,6 +162,9 @@ const NOTHING: GraphContent = {
 
 export class Store {
   readonly kernel: Kernel;
+  /** While listeners hear of a document: whether it is the one before with its other steps, so that
+   * what is seen stays. */
+  isRest = false;
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
@@ -196,14 +199,7 @@ export class Store {
     this.#onError = onError;
     const heard: [string, () => void][] = [];
     for (const name of Object.keys(TRAITS) as (keyof Traits)[]) {
-      const changed = () => {
-        if (name === "wire") {
-          this.#wire = this.#timeline = undefined;
-          this.#folds = this.#unfolding = this.#content = undefined;
-          this.#local = { ...this.#local, opened: NONE, ...FOLDED };
-        }
-        this.#notify(name);
-      };
+      const changed = () => this.#notify(name);
       model.on(`change:${name}`, changed);
       heard.push([`change:${name}`, changed]);
     }
@@ -247,6 +243,22 @@ export class Store {
       if (name in FOLLOWS) this.#told.set(name as keyof Derived, this.get(name));
     }
     listener();
+  }
+
+  /** Takes another document; where it is the one before with its other steps, all that a person has
+   * opened stays open. */
+  #take(): void {
+    const before = this.#timeline;
+    const { opened, unfolded, root, between } = this.#local;
+    this.#wire = this.#timeline = undefined;
+    this.#folds = this.#unfolding = this.#content = undefined;
+    this.#local = { ...this.#local, opened: NONE, ...FOLDED };
+    this.isRest = before?.recording.of !== undefined && isRecording(this.#document());
+    const now = this.isRest ? this.get("timeline") : undefined;
+    if (!before || !now) return;
+    const places = [...opened].flatMap((place) => now.placeOf(before.nameOf(place)) ?? []);
+    const kept = places.length ? new Set([...now.openedFirst, ...places]) : NONE;
+    this.#local = { ...this.#local, unfolded, root, between, opened: kept };
   }
 
   #document(): AnyDocument {
@@ -319,6 +331,7 @@ export class Store {
   #notify(name: keyof StoreState): void {
     if (this.#signal.aborted) return;
     try {
+      if (name === "wire") this.#take();
       for (const listener of this.#listeners.get(name) ?? []) listener();
       for (const derived of Object.keys(FOLLOWS) as (keyof Derived)[]) {
         if (!FOLLOWS[derived].includes(name as keyof Traits | keyof Local)) continue;
@@ -330,5 +343,6 @@ export class Store {
     } catch (error) {
       this.#onError(error);
     }
+    if (name === "wire") this.isRest = false;
   }
 }

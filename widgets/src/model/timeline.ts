@@ -187,8 +187,8 @@ export class Timeline {
 
   /** How many steps there are, sub-steps aside: the number of the last one. */
   get count(): number {
-    const last = this.recording.views.findLast(({ number }) => number.length === 1);
-    return last?.number[0] ?? 0;
+    const { of, views } = this.recording;
+    return of?.last ?? views.findLast(({ number }) => number.length === 1)?.number[0] ?? 0;
   }
 
   /** The step that a sub-step is directly inside of. */

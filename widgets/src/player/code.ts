@@ -1,7 +1,7 @@
 // The recorded code: the line that just ran, the next line, and what each line made.
 
 import type { Source, StepView } from "../documents/recording";
-import { claim, focusable, html, scrollWithin } from "../lib/dom";
+import { claim, focusable, html, refill, scrollWithin } from "../lib/dom";
 import { codeElements } from "../lib/python_code";
 import { relatedTo } from "../model/related";
 import { lineId } from "../model/timeline";
@@ -60,7 +60,9 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
       Object.keys(timeline.recording.links.lines).map((line) => `line:${line}`),
     );
     for (const view of timeline.recording.views) known.add(lineId(view));
-    element.replaceChildren(
+    refill(
+      element,
+      element,
       ...timeline.recording.codes.map((source, code) => sourceElement(source, code, known, rows)),
     );
     stops = [...element.querySelectorAll("button")];

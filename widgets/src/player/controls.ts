@@ -8,6 +8,7 @@ import { icon } from "../lib/icons";
 import { makePopover } from "../lib/popover";
 import type { PanelContext } from "../panel_context";
 import { type Playback, WHY_NOT } from "./playback";
+import { makeRest } from "./rest";
 import { makeSlider } from "./slider";
 import type { StepCursor } from "./step_cursor";
 
@@ -20,6 +21,7 @@ export function makeControls(
 ): HTMLElement {
   const { store, announce } = context;
   const where = html("p", { class: "gradviz-where" });
+  const still = makeRest(context);
   const more = makePopover(
     context,
     "More about steps",
@@ -49,7 +51,7 @@ export function makeControls(
   store.watch(["at", "visible", "timeline"], () => {
     const [first, ...rest] = [cursor.count, ...cursor.where];
     const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
-    where.replaceChildren(html("strong", {}, first ?? ""), ...words);
+    where.replaceChildren(html("strong", {}, first ?? ""), ...words, still);
   });
   store.watch(["at", "visible", "timeline", "playing"], () => {
     const timeline = store.get("timeline");
