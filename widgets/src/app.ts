@@ -14,7 +14,7 @@ import { type GraphPanel, makeGraph } from "./graph/graph_panel";
 import { makeToolbar } from "./graph/toolbar";
 import { listenForKeys } from "./keys";
 import { makeButton } from "./lib/button";
-import { focusable, html } from "./lib/dom";
+import { focusable, html, makeLive, onResize } from "./lib/dom";
 import { icon } from "./lib/icons";
 import { followTheme } from "./lib/theme";
 import { Tooltip } from "./lib/tooltip";
@@ -42,10 +42,7 @@ export function mountApp(
   signal: AbortSignal,
   prefix: string,
 ): void {
-  const live = html("div", { class: "gradviz-hidden", role: "status", "aria-live": "polite" });
-  const announce = (sentence: string) => {
-    live.textContent = sentence;
-  };
+  const [live, announce] = makeLive("status");
   const tooltip = new Tooltip(root, signal);
   const context: PanelContext = { store, signal, prefix, tooltip, announce };
   // A click between the controls gives the focus to the widget, not to the notebook.
@@ -197,8 +194,5 @@ function coverGraph(
     graph.viewport.cover({ width: beside ? width : 0, height: beside ? 0 : height });
   };
   store.watch(["selected", "details"], measure);
-  if (!("ResizeObserver" in globalThis)) return;
-  const observer = new ResizeObserver(measure);
-  observer.observe(details);
-  signal.addEventListener("abort", () => observer.disconnect());
+  onResize(details, signal, measure);
 }

@@ -62,7 +62,7 @@ function mount(model: Model, el: HTMLElement, signal: AbortSignal): void {
     const prefix = uniquePrefix();
     const wire = model.get("wire");
     if (isRepairDocument(wire)) mountRepair(root, model, attempt.signal, prefix, mount);
-    else if (isQuestion(wire)) mountQuestion(root, model, attempt.signal, prefix);
+    else if (isQuestion(wire)) mountQuestion(root, model, attempt.signal, prefix, mount);
     else if (kindOf(wire) === ANSWERED) mountForget(root, attempt.signal);
     else if (kindOf(wire) === SCORE) mountScore(root, model, attempt.signal);
     else mountApp(root, new Store(model, attempt.signal, fail), attempt.signal, prefix);

@@ -10,9 +10,9 @@ import type { Find } from "./panels/find";
 import type { Help } from "./panels/help";
 import type { Inspector } from "./panels/inspector";
 import type { Sheets } from "./panels/sheets";
-import { moveInside, moveOut } from "./player/inside";
 import type { Playback } from "./player/playback";
 import type { StepCursor } from "./player/step_cursor";
+import { stepKeys } from "./player/step_keys";
 
 /** Panels in which left and right step. */
 const STEPPING =
@@ -55,16 +55,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     ArrowLeft: () => viewport.pan("left"),
     ArrowRight: () => viewport.pan("right"),
   };
-  const back = () => cursor.go(cursor.place - 1);
-  const forward = () => cursor.go(cursor.place + 1);
-  const anywhere: Record<string, () => void> = {
-    "[": back,
-    ",": back,
-    "]": forward,
-    ".": forward,
-    ">": () => moveInside(context, cursor),
-    "<": () => moveOut(context, cursor),
-  };
+  const { anywhere, stepping } = stepKeys(context, cursor);
   const everywhere: Record<string, () => void> = {
     "?": help.open,
     f: fullScreen.toggle,
@@ -74,13 +65,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
         ? void graph.folds.neighbourhood(graph.current())
         : drawAround(context, store.get("selected")),
   };
-  const stepping: Record<string, () => void> = {
-    ArrowLeft: back,
-    ArrowRight: forward,
-    Home: () => cursor.go(0),
-    End: () => cursor.go(cursor.last),
-  };
-  const play = () => (playback.allowed() ? playback.toggle() : forward());
+  const play = () => (playback.allowed() ? playback.toggle() : anywhere["]"]?.());
 
   /** What a key does on a recording, beside what it does on every graph. */
   function stepOf(key: string, target: Element): (() => void) | undefined {

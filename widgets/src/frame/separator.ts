@@ -1,6 +1,6 @@
 // The line between code and graph: dragged, or moved by arrow keys (ARIA Authoring Practices, window
 // splitter). Its place is that of this view, and is not stored.
-import { claim, focusable, html, setProps } from "../lib/dom";
+import { claim, focusable, html, onResize, setProps } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 
 const STEP = 16;
@@ -68,11 +68,7 @@ export function makeSeparator(context: PanelContext, beside: HTMLElement): HTMLE
       element.addEventListener(end, () => gesture.abort(), options);
     }
   });
-  if ("ResizeObserver" in globalThis) {
-    const observer = new ResizeObserver(tell);
-    observer.observe(beside);
-    context.signal.addEventListener("abort", () => observer.disconnect());
-  }
+  onResize(beside, context.signal, tell);
   tell();
   return element;
 }

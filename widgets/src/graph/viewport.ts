@@ -1,7 +1,7 @@
 // The window onto the picture: drag, pinch, zoom, fit, and the view of a step.
 
-import { claim, focusable, html, SVG } from "../lib/dom";
-import { icon } from "../lib/icons";
+import { makeButton } from "../lib/button";
+import { claim, html, onResize, SVG } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import {
   type Box,
@@ -98,11 +98,7 @@ export class Viewport {
       this.#touched = true;
       this.#apply({ k, x: x + move.to.x - move.from.x, y: y + move.to.y - move.from.y });
     });
-    if ("ResizeObserver" in globalThis) {
-      const observer = new ResizeObserver(() => this.#resized());
-      observer.observe(this.element);
-      signal.addEventListener("abort", () => observer.disconnect());
-    }
+    onResize(this.element, signal, () => this.#resized());
   }
 
   /** Shows a picture, and of a large one the part that `subject` says; not smaller than `whole`,
@@ -387,14 +383,10 @@ export class Viewport {
     const buttons = new Map<Direction, HTMLButtonElement>();
     for (const direction of Object.keys(PAN) as Direction[]) {
       const label = `Move the window ${direction}`;
-      const props = {
-        type: "button",
-        class: `gradviz-button is-${direction}`,
-        "aria-label": label,
-      };
-      const button = focusable(html("button", props, icon(direction)), buttons.size ? -1 : 0);
-      button.addEventListener("click", () => this.pan(direction));
-      tooltip.attach(button, () => label);
+      const run = () => this.pan(direction);
+      const button = makeButton({ tooltip }, { label, icon: direction, run });
+      button.classList.add(`is-${direction}`);
+      button.tabIndex = buttons.size ? -1 : 0;
       buttons.set(direction, button);
       pad.append(button);
     }

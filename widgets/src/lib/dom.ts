@@ -84,6 +84,23 @@ export function scrollWithin(frame: HTMLElement, target: HTMLElement, above = 0)
   else if (frame.scrollTop < bottom) frame.scrollTop = bottom;
 }
 
+/** Calls whenever the size of an element changes, and when it gets its first one. */
+export function onResize(element: Element, signal: AbortSignal, call: () => void): void {
+  if (!("ResizeObserver" in globalThis)) return;
+  const observer = new ResizeObserver(call);
+  observer.observe(element);
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/** Says sentences to a screen reader, from an element that is not seen. */
+export function makeLive(role?: "status"): [HTMLElement, (sentence: string) => void] {
+  const live = html("div", { class: "gradviz-hidden", role, "aria-live": "polite" });
+  const announce = (sentence: string) => {
+    live.textContent = sentence;
+  };
+  return [live, announce];
+}
+
 let views = 0;
 
 /** A prefix for ids that no other view on the page has, whichever module instance made it. */

@@ -33,6 +33,9 @@ export interface Model {
   readonly send?: ((content: unknown) => void) | undefined;
 }
 
+/** Mounts a widget of its own for the document of a model into an element. */
+export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
+
 /** Names are those of the Python traits. */
 export interface Traits {
   readonly wire: AnyDocument;

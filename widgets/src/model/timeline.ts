@@ -123,37 +123,28 @@ export class Timeline {
 
   #fold(before: StepState | undefined, first: number, last: number): StepState {
     const views = this.recording.views.slice(first, last + 1);
-    const fold = <T>(known: ReadonlyMap<string, T> | undefined, changes: Delta<T>[]) => {
+    const fold = <T>(
+      known: ReadonlyMap<string, T> | undefined,
+      changes: (view: StepView, i: number) => Delta<T>,
+    ) => {
       const made = new Map(known);
-      for (const [key, value] of changes.flatMap((change) => Object.entries(change))) {
+      for (const [key, value] of views.flatMap((view, i) => Object.entries(changes(view, i)))) {
         if (value === null) made.delete(key);
         else made.set(key, value);
       }
       return made;
     };
     const variants = (density: Density) =>
-      fold(
-        before?.at.get(density),
-        views.flatMap(({ at }, i) => [
-          at[density] ?? {},
-          this.#later.get(first + i)?.[density] ?? {},
-        ]),
-      );
+      fold(before?.at.get(density), ({ at }, i) => ({
+        ...at[density],
+        ...this.#later.get(first + i)?.[density],
+      }));
     const drawn = DENSITIES.filter((density) => this.recording.pictures[density]);
     return {
       at: new Map(drawn.map((density) => [density, variants(density)])),
-      items: fold(
-        before?.items,
-        views.map(({ items }) => items),
-      ),
-      tensors: fold(
-        before?.tensors,
-        views.map(({ tensors }) => tensors),
-      ),
-      rows: fold(
-        before?.rows,
-        views.map(({ rows }) => rows),
-      ),
+      items: fold(before?.items, ({ items }) => items),
+      tensors: fold(before?.tensors, ({ tensors }) => tensors),
+      rows: fold(before?.rows, ({ rows }) => rows),
     };
   }
 
@@ -274,12 +265,6 @@ export class Timeline {
       this.#visible.get(key) ?? this.recording.views.map((_, index) => index).filter(isShown);
     this.#visible.set(key, known);
     return known;
-  }
-
-  /** The step itself, or the visible step that it is inside of. */
-  enclosing(index: number, opened: Opened): number {
-    const steps = this.visible(opened);
-    return steps.find((step) => step >= index) ?? steps.at(-1) ?? 0;
   }
 
   /** Steps at which a line has run, those inside it while it has not: of these or, where none

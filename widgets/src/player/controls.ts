@@ -3,9 +3,10 @@
 
 import { wordsOf } from "../documents/sentence";
 import { makeButton, type Tool } from "../lib/button";
-import { claim, focusable, html } from "../lib/dom";
+import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { makePopover } from "../lib/popover";
+import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { type Playback, WHY_NOT } from "./playback";
 import { makeRest } from "./rest";
@@ -89,28 +90,9 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
     },
   ];
   const buttons = makeWays(context, ways);
-  const bar = html(
-    "div",
-    {
-      class: "gradviz-group",
-      role: "toolbar",
-      "aria-label": "Step",
-      "aria-orientation": "vertical",
-    },
-    ...buttons,
-  );
-  const setStop = (to: Element | undefined) => {
-    for (const button of buttons) button.tabIndex = button === to ? 0 : -1;
-  };
-  setStop(buttons[1]);
-  bar.addEventListener("focusin", (event) => setStop(event.target as Element));
-  bar.addEventListener("keydown", (event) => {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const from = buttons.indexOf(event.target as HTMLButtonElement);
-    if (by === undefined || from < 0) return;
-    claim(event);
-    buttons[(from + by + buttons.length) % buttons.length]?.focus();
-  });
+  const props = { role: "toolbar", "aria-label": "Step", "aria-orientation": "vertical" };
+  const bar = html("div", { class: "gradviz-group", ...props }, ...buttons);
+  roveTabindex(bar, ["ArrowUp", "ArrowDown"], true)(buttons[1]);
   return bar;
 }
 
@@ -151,11 +133,13 @@ function makePlayButton(context: PanelContext, playback: Playback): HTMLElement 
   const { store, tooltip } = context;
   const hint = () =>
     playback.allowed() ? (store.get("playing") ? "Pause (Space)" : "Play (Space)") : WHY_NOT;
-  const button = focusable(html("button", { type: "button", class: "gradviz-button" }));
-  tooltip.attach(button, hint);
-  button.addEventListener("click", () => {
-    playback.toggle();
-    if (!playback.allowed()) tooltip.show(button, WHY_NOT);
+  const button = makeButton(context, {
+    label: "Play",
+    hint,
+    run: () => {
+      playback.toggle();
+      if (!playback.allowed()) tooltip.show(button, WHY_NOT);
+    },
   });
   store.watch(["playing"], () => {
     const on = store.get("playing");

@@ -1,8 +1,8 @@
 // What gradviz.predict.reset() shows: a button that forgets what was answered in this browser. The
 // view alone forgets nothing, since a page may show it again at any time.
+import { action } from "../lib/button";
 import { html } from "../lib/dom";
 import { followTheme } from "../lib/theme";
-import { action } from "./frame";
 import { Progress } from "./progress";
 
 export const ANSWERED = "answered questions";

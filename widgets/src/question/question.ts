@@ -1,15 +1,16 @@
 // A question: program and controls; Check, a second try, then the key, why what was answered is
 // wrong, and the player of the run. Nothing of it needs a kernel.
 import { checkQuestion, isQuestion, type SealedAnswer, unsealed } from "../documents/question";
-import { focusable, html } from "../lib/dom";
+import { action } from "../lib/button";
+import { focusable, html, makeLive } from "../lib/dom";
 import { inlineCode } from "../lib/inline_code";
 import { followTheme, type Theme } from "../lib/theme";
 import { Tooltip } from "../lib/tooltip";
-import type { Model } from "../model/store";
-import { makePlayer } from "./answer_player";
+import { LocalModel } from "../model/local_model";
+import type { Model, MountInside } from "../model/store";
 import type { FormKind } from "./forms/form";
 import { formOf } from "./forms/table";
-import { action, frame, program } from "./frame";
+import { frame, program } from "./frame";
 import { Progress } from "./progress";
 import { mountTested } from "./tested";
 
@@ -23,6 +24,7 @@ export function mountQuestion(
   model: Model,
   signal: AbortSignal,
   prefix: string,
+  mountInside: MountInside,
 ): void {
   const wire = model.get("wire");
   if (!isQuestion(wire)) throw new Error("there is no question to show");
@@ -45,10 +47,7 @@ export function mountQuestion(
   const progress = new Progress(question);
   const status = html("p", { class: "gradviz-question-status", role: "status" });
   const tooltip = new Tooltip(root, signal);
-  const live = html("div", { class: "gradviz-hidden", "aria-live": "polite" });
-  const announce = (sentence: string) => {
-    live.textContent = sentence;
-  };
+  const [live, announce] = makeLive();
   const result = focusable(html("div", { class: "gradviz-question-result", hidden: true }), -1);
   let tries: readonly unknown[] = [];
   let isDone = false;
@@ -115,7 +114,8 @@ export function mountQuestion(
       status.textContent = last?.right ? "✓ Right." : "✗ Not what torch says.";
       const parts = new Set(verdicts.flatMap(({ wrong }) => wrong));
       shown = new AbortController();
-      const player = makePlayer(answer.player, model, shown.signal);
+      const player = html("div");
+      mountInside(new LocalModel({ wire: answer.player }, model), player, shown.signal);
       result.replaceChildren(...explanation(form, answer, parts), player);
       result.hidden = false;
       if (isNew) {

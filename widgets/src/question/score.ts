@@ -1,13 +1,13 @@
 // The score of a test: what was answered in this browser is judged when a person asks for it, once.
 // It shows no key, so that the test can be taken again. Nothing of it needs a kernel.
 import { checkScore, type JudgedItem, type ScoreItem, unsealedItems } from "../documents/score";
+import { action } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { download } from "../lib/download";
 import { inlineCode } from "../lib/inline_code";
 import { followTheme, type Theme } from "../lib/theme";
 import type { Model } from "../model/store";
 import { formOf } from "./forms/table";
-import { action } from "./frame";
 import { Progress } from "./progress";
 import { type Answers, TestState } from "./test_state";
 

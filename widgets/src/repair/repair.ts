@@ -10,19 +10,10 @@ import { inlineCode } from "../lib/inline_code";
 import { followTheme, type Theme } from "../lib/theme";
 import { Kernel } from "../model/kernel";
 import { LocalModel } from "../model/local_model";
-import type { Model } from "../model/store";
+import type { Model, MountInside } from "../model/store";
 import { codeElement, partElements } from "../parts/parts";
 
-/** Mounts a widget of its own for a document into an element. */
-export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
-
-interface Parts {
-  readonly verdict: HTMLElement;
-  readonly button: HTMLButtonElement;
-  readonly solution: HTMLElement;
-  readonly player: HTMLElement;
-  readonly said: HTMLElement;
-}
+type Parts = ReturnType<typeof makeParts>;
 
 const NO_KERNEL =
   "This page has no kernel: open the notebook to change the program, to run it, and for hints.";
@@ -121,7 +112,7 @@ export function mountRepair(
   show(true);
 }
 
-function makeParts(): Parts {
+function makeParts() {
   return {
     verdict: html("div", { class: "gradviz-repair-verdict" }),
     button: focusable(html("button", { type: "button", class: "gradviz-button is-primary" })),
