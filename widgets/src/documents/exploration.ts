@@ -1,16 +1,8 @@
 // What gradviz/teach/explorer.py adds to the document of a graph: the inputs of a function, and what
 // its last run left.
 import type { BaseDocument } from "./graph";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  flag,
-  listOf,
-  recordOf,
-  text,
-  whole,
-} from "./validators";
+import type { Check, Checked, CheckOf } from "./validators";
+import { flag, listOf, recordOf, text, whole } from "./validators";
 
 interface AnyPart<Kind extends string, Value> {
   readonly kind: Kind;

@@ -1,16 +1,8 @@
 // The JSON that gradviz/view/documents/graph.py writes, and what all documents have in common.
 // tests/golden/wire/*.json binds both sides.
 import { type Folding, foldingOf } from "./folds";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  listOf,
-  oneOf,
-  pair,
-  recordOf,
-  text,
-} from "./validators";
+import type { Check, Checked, CheckOf } from "./validators";
+import { listOf, oneOf, pair, recordOf, text } from "./validators";
 
 /** How much cards say: what it is, what a learner needs, everything. */
 export const DENSITIES = ["compact", "normal", "full"] as const;

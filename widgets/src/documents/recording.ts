@@ -3,18 +3,8 @@
 import { card } from "./explanation";
 import { type BaseDocument, type ByDensity, byDensity, item } from "./graph";
 import { sentence } from "./sentence";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  flag,
-  listOf,
-  mapOf,
-  orNull,
-  recordOf,
-  text,
-  whole,
-} from "./validators";
+import type { Check, Checked, CheckOf } from "./validators";
+import { flag, listOf, mapOf, orNull, recordOf, text, whole } from "./validators";
 
 const source = recordOf({
   name: text,

@@ -1,13 +1,8 @@
 // The JSON that gradviz/view/documents/report.py writes: the parts of a report, and the picture of a
 // graph with marks laid over it.
 
-import {
-  type BaseDocument,
-  type ByDensity,
-  byDensity,
-  contentFields,
-  type GraphContent,
-} from "./graph";
+import type { BaseDocument, ByDensity, GraphContent } from "./graph";
+import { byDensity, contentFields } from "./graph";
 import { type Part, parts } from "./parts";
 import { type Check, listOf, orNull, recordOf, text } from "./validators";
 

@@ -7,15 +7,8 @@ import { isDrawnIn } from "../documents/pictures";
 import { isRecording, type RecordingDocument } from "../documents/recording";
 import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
-import {
-  type Arrived,
-  type Chosen,
-  Folds,
-  NOTHING_ARRIVED,
-  openedNow,
-  replaced,
-  type Unfolding,
-} from "./folds";
+import type { Arrived, Chosen, Unfolding } from "./folds";
+import { Folds, NOTHING_ARRIVED, openedNow, replaced } from "./folds";
 import { Kernel } from "./kernel";
 import { type Opened, Timeline } from "./timeline";
 
