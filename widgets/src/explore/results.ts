@@ -1,7 +1,7 @@
 // What the last run left beside its graph: an error or a note, what changed, what was printed. What
 // is said of a run on its way stands there too, so that nothing moves when it comes and goes.
 import type { Exploration } from "../documents/exploration";
-import { focusable, html } from "../lib/dom";
+import { focusable, html, under } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import type { Progress } from "./requests";
 
@@ -42,7 +42,8 @@ export function makeResults({ announce, signal }: PanelContext): Results {
       if (message.length) parts.push(messageOf(message, has_failed));
       if (changed.length) parts.push(changedOf(changed));
       else if (!message.length && isOpen) parts.push(html("p", { class: "is-quiet" }, HINT));
-      if (printed) parts.push(printedOf(printed));
+      const text = html("pre", { class: "gradviz-text" }, printed);
+      if (printed) parts.push(under("Printed", "", text));
       left.replaceChildren(...parts);
       element.scrollTop = 0;
       clearTimeout(settling);
@@ -64,13 +65,6 @@ function messageOf([first = "", ...rest]: readonly string[], hasFailed: boolean)
 }
 
 function changedOf([heading = "", ...sentences]: readonly string[]): HTMLElement {
-  const head = html("div", { class: "gradviz-heading" }, heading);
-  if (!sentences.length) return html("div", { class: "gradviz-changed" }, head);
   const list = html("ul", {}, ...sentences.map((one) => html("li", {}, one)));
-  return html("div", { class: "gradviz-changed" }, head, list);
-}
-
-function printedOf(printed: string): HTMLElement {
-  const head = html("div", { class: "gradviz-heading" }, "Printed");
-  return html("div", {}, head, html("pre", { class: "gradviz-text" }, printed));
+  return under(heading, "gradviz-changed", ...(sentences.length ? [list] : []));
 }

@@ -20,7 +20,7 @@ import { areJoined, type Folded, markChosen } from "./marks";
 import { makeMinimap } from "./minimap";
 import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
-import { nearestTitle, type Picture, parsePicture } from "./picture";
+import { followPointer, type Picture, parsePicture } from "./picture";
 import { countsOf, heldIn, looksAt, type Shown, textOf } from "./shown";
 import { addRing, SvgIndex } from "./svg_index";
 import { FullLooks, Unfolded } from "./unfolded";
@@ -47,7 +47,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
   const viewport = new Viewport(context);
   // Before anything is drawn: what is selected opens what is around it.
   const actions = new FoldActions(context);
-  const minimap = makeMinimap(context, viewport);
+  const showMinimap = makeMinimap(viewport);
   const hint = html("p", { id: `${prefix}-hint`, class: "gradviz-hidden" });
   store.watch(["wire"], () => {
     const enter = store.get("wire").fold
@@ -158,7 +158,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
       const stays = card && place && { card, before: place };
       viewport.show(picture.svg, subject, { whole: unfolding && WHOLE, isSame, stays });
     }
-    minimap.show(composition);
+    showMinimap(composition);
     if (hadFocus) (index.ownerOf(focused) ?? index.cards.get(current()))?.focus();
     const selected = store.get("selected");
     const appears = (at: Shown | undefined) =>
@@ -353,15 +353,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
       context.announce(`paths between ${one} and ${other}`);
     } else context.announce(`no path between ${one} and ${other}`);
   }
-  element.addEventListener("pointerover", (event) => {
-    store.set("lit", index.at(event.target));
-    const titled = nearestTitle(event.target, picture);
-    tooltip.point(titled, titled ? (picture.titles.get(titled) ?? "") : "");
-  });
-  element.addEventListener("pointerleave", () => {
-    store.set("lit", "");
-    tooltip.point(undefined, "");
-  });
+  followPointer(
+    context,
+    element,
+    () => picture,
+    (target) => index.at(target),
+  );
   element.addEventListener("focusin", (event) => {
     const id = index.at(event.target);
     const shape = index.cards.get(id);

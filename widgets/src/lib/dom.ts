@@ -27,6 +27,16 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return made;
 }
 
+/** What stands under a heading. */
+export function under(heading: string, css: string, ...content: Node[]): HTMLElement {
+  return html(
+    "div",
+    { class: css },
+    html("div", { class: "gradviz-heading" }, heading),
+    ...content,
+  );
+}
+
 export function setProps(target: Element, props: Props): void {
   for (const [name, value] of Object.entries(props)) {
     if (value === undefined || value === false) target.removeAttribute(name);

@@ -2,7 +2,7 @@
 // wrong, and the player of the run. Nothing of it needs a kernel.
 import { checkQuestion, isQuestion, type SealedAnswer, unsealed } from "../documents/question";
 import { action } from "../lib/button";
-import { focusable, html, makeLive } from "../lib/dom";
+import { focusable, html, makeLive, under } from "../lib/dom";
 import { inlineCode } from "../lib/inline_code";
 import { followTheme, type Theme } from "../lib/theme";
 import { Tooltip } from "../lib/tooltip";
@@ -162,38 +162,18 @@ function explanation(
   const lines = key_lines.map((line) => html("div", {}, ...inlineCode(line)));
   const words = (form.told?.(key) ?? []).map((part) => sentences[part]).concat(why);
   const told = words.filter((each) => each).map((each) => html("p", {}, ...inlineCode(each ?? "")));
-  const made = [
-    html(
-      "div",
-      { class: "gradviz-question-key" },
-      html("div", { class: "gradviz-heading" }, "torch's answer"),
-      ...lines,
-      ...told,
-    ),
-  ];
+  const made = [under("torch's answer", "gradviz-question-key", ...lines, ...told)];
   const why_not = [...wrong].filter((part) => sentences[part]);
   if (why_not.length) {
-    const items = why_not.map((part) =>
-      html(
-        "li",
-        {},
-        html("b", {}, ...inlineCode(part)),
-        ": ",
-        ...inlineCode(sentences[part] ?? ""),
-      ),
-    );
-    made.push(
-      html(
-        "div",
-        { class: "gradviz-question-why" },
-        html("div", { class: "gradviz-heading" }, "Why not"),
-        html("ul", {}, ...items),
-      ),
-    );
+    const items = why_not.map((part) => {
+      const name = html("b", {}, ...inlineCode(part));
+      return html("li", {}, name, ": ", ...inlineCode(sentences[part] ?? ""));
+    });
+    made.push(under("Why not", "gradviz-question-why", html("ul", {}, ...items)));
   }
   if (printed) {
     const text = focusable(html("pre", { class: "gradviz-text" }, printed), 0);
-    made.push(html("div", {}, html("div", { class: "gradviz-heading" }, "Printed"), text));
+    made.push(under("Printed", "", text));
   }
   return [html("div", { class: "gradviz-question-told" }, ...made)];
 }
