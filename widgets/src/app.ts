@@ -16,7 +16,6 @@ import { listenForKeys } from "./keys";
 import { makeButton } from "./lib/button";
 import { focusable, html, makeLive, onResize } from "./lib/dom";
 import { icon } from "./lib/icons";
-import { followTheme } from "./lib/theme";
 import { Tooltip } from "./lib/tooltip";
 import type { Store } from "./model/store";
 import type { PanelContext } from "./panel_context";
@@ -48,8 +47,6 @@ export function mountApp(
   // A click between the controls gives the focus to the widget, not to the notebook.
   focusable(root, -1);
 
-  const update = followTheme(root, () => store.get("theme"), signal);
-  store.watch(["theme"], update);
   store.watch(["wire"], () => root.setAttribute("aria-label", store.get("wire").title));
 
   const graph = makeGraph(context);

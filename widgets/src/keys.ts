@@ -4,6 +4,7 @@ import type { FullScreen } from "./frame/full_screen";
 import { nextDensity, showDensity } from "./graph/density";
 import { drawAround } from "./graph/extent";
 import type { GraphPanel } from "./graph/graph_panel";
+import { ARROWS } from "./graph/viewport";
 import { claim, focusable } from "./lib/dom";
 import type { PanelContext } from "./panel_context";
 import type { Find } from "./panels/find";
@@ -49,12 +50,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     u: () => graph.folds.foldAround(graph.current()),
     m: () => graph.folds.toggleOnly(graph.current()),
   };
-  const moves: Record<string, () => void> = {
-    ArrowUp: () => viewport.pan("up"),
-    ArrowDown: () => viewport.pan("down"),
-    ArrowLeft: () => viewport.pan("left"),
-    ArrowRight: () => viewport.pan("right"),
-  };
+  const move = (key: string) => ARROWS[key] && (() => viewport.pan(ARROWS[key] ?? "up"));
   const { anywhere, stepping } = stepKeys(context, cursor);
   const everywhere: Record<string, () => void> = {
     "?": help.open,
@@ -84,7 +80,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
       everywhere[event.key] ??
       stepOf(event.key, target) ??
       (inGraph
-        ? ((event.shiftKey ? moves[event.key] : undefined) ?? letters[event.key])
+        ? ((event.shiftKey ? move(event.key) : undefined) ?? letters[event.key])
         : undefined);
     if (act) {
       claim(event);

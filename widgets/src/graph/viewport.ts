@@ -36,7 +36,7 @@ const PAN: Record<Direction, readonly [number, number]> = {
   down: [0, -PAN_STEP],
   right: [-PAN_STEP, 0],
 };
-const ARROWS: Record<string, Direction> = {
+export const ARROWS: Record<string, Direction> = {
   ArrowUp: "up",
   ArrowLeft: "left",
   ArrowRight: "right",

@@ -10,10 +10,7 @@ export function html<K extends keyof HTMLElementTagNameMap>(
   props: Props = {},
   ...children: (Node | string)[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  setProps(made, props);
-  made.append(...children);
-  return made;
+  return filled(document.createElement(tag), props, children);
 }
 
 export function svg<K extends keyof SVGElementTagNameMap>(
@@ -21,7 +18,10 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   props: Props = {},
   ...children: (Node | string)[]
 ): SVGElementTagNameMap[K] {
-  const made = document.createElementNS(SVG, tag);
+  return filled(document.createElementNS(SVG, tag), props, children);
+}
+
+function filled<T extends Element>(made: T, props: Props, children: (Node | string)[]): T {
   setProps(made, props);
   made.append(...children);
   return made;

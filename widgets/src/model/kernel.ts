@@ -1,7 +1,7 @@
 // Questions to the kernel that are answered by a file. Messages carry them, not traits: what a trait
 // holds is stored with the notebook.
 
-import type { Model } from "./store";
+import { hear, type Model } from "./store";
 
 /** How long an answer may take that nobody can cancel. */
 const PATIENCE = 20_000;
@@ -49,9 +49,7 @@ export class Kernel {
 
   /** Calls the listener when the notebook says that the kernel has ended; not every one does. */
   whenGone(listener: () => void): void {
-    const model = this.#model;
-    model.on(GONE_EVENT, listener);
-    this.#signal.addEventListener("abort", () => model.off?.(GONE_EVENT, listener));
+    hear(this.#model, GONE_EVENT, listener, this.#signal);
   }
 
   /** The bytes that the kernel sends when it is asked for something.

@@ -6,7 +6,6 @@ import { type AnyDocument, parseDocument } from "../documents/parse";
 import { isDrawnIn } from "../documents/pictures";
 import { isRecording, type RecordingDocument } from "../documents/recording";
 import { isReport } from "../documents/report";
-import type { Theme } from "../lib/theme";
 import type { Arrived, Chosen, Unfolding } from "./folds";
 import { Folds, NOTHING_ARRIVED, openedNow, replaced } from "./folds";
 import { Kernel } from "./kernel";
@@ -26,6 +25,12 @@ export interface Model {
   readonly send?: ((content: unknown) => void) | undefined;
 }
 
+/** Listens to a model until the signal ends. */
+export function hear(model: Model, event: string, listener: Listener, signal: AbortSignal): void {
+  model.on(event, listener);
+  signal.addEventListener("abort", () => model.off?.(event, listener));
+}
+
 /** Mounts a widget of its own for the document of a model into an element. */
 export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
 
@@ -37,7 +42,6 @@ export interface Traits {
   readonly engine_arrows: boolean;
   /** "auto" for the one that the document opens with. */
   readonly density: Density | "auto";
-  readonly theme: Theme;
   /** The number of a step, 7 or "7.3"; -1 for the one the recording opens at. */
   readonly step: number | string;
   /** Whether all sub-steps are shown. */
@@ -118,7 +122,6 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   height: (value) => (typeof value === "number" && value > 0 ? value : 0),
   engine_arrows: (value) => value === true,
   density: (value) => DENSITIES.find((known) => known === value) ?? "auto",
-  theme: (value) => (value === "light" || value === "dark" ? value : "auto"),
   step: (value) =>
     typeof value === "string" || (Number.isInteger(value) && (value as number) >= 0)
       ? (value as string | number)
@@ -193,16 +196,10 @@ export class Store {
     this.#model = model;
     this.#signal = signal;
     this.#onError = onError;
-    const heard: [string, () => void][] = [];
     for (const name of Object.keys(TRAITS) as (keyof Traits)[]) {
-      const changed = () => this.#notify(name);
-      model.on(`change:${name}`, changed);
-      heard.push([`change:${name}`, changed]);
+      hear(model, `change:${name}`, () => this.#notify(name), signal);
     }
-    signal.addEventListener("abort", () => {
-      for (const [event, listener] of heard) model.off?.(event, listener);
-      this.#listeners.clear();
-    });
+    signal.addEventListener("abort", () => this.#listeners.clear());
   }
 
   get<K extends keyof StoreState>(name: K): StoreState[K] {

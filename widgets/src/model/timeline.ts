@@ -302,7 +302,7 @@ export class Timeline {
 
   /** The name of an id at the first step that has it. */
   labelOf(id: string): string | undefined {
-    this.#labels ??= labelsIn(this.recording.views);
+    this.#labels ??= new Map(this.everyItem.map((item) => [item.id, item.label]));
     return this.#labels.get(id);
   }
 
@@ -347,14 +347,6 @@ export function inOrder<T>(known: ReadonlyMap<string, T>): (readonly [string, T]
   return [...known].sort(
     ([a], [b]) => a.charCodeAt(0) - b.charCodeAt(0) || number(a) - number(b) || (a < b ? -1 : 1),
   );
-}
-
-function labelsIn(views: readonly StepView[]): ReadonlyMap<string, string> {
-  const labels = new Map<string, string>();
-  for (const [id, item] of views.flatMap(({ items }) => Object.entries(items))) {
-    if (item && !labels.has(id)) labels.set(id, item.label);
-  }
-  return labels;
 }
 
 /** Each node and tensor of a leaf -> the others on its card. */

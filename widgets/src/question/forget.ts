@@ -2,13 +2,11 @@
 // view alone forgets nothing, since a page may show it again at any time.
 import { action } from "../lib/button";
 import { html } from "../lib/dom";
-import { followTheme } from "../lib/theme";
 import { Progress } from "./progress";
 
 export const ANSWERED = "answered questions";
 
-export function mountForget(root: HTMLElement, signal: AbortSignal): void {
-  followTheme(root, () => "auto", signal);
+export function mountForget(root: HTMLElement): void {
   root.setAttribute("aria-label", ANSWERED);
   const status = html("p", { role: "status" }, "What was answered is kept in this browser.");
   const button = action("Forget all answers", () => {

@@ -4,7 +4,6 @@ import { checkQuestion, isQuestion, type SealedAnswer, unsealed } from "../docum
 import { action } from "../lib/button";
 import { focusable, html, makeLive, under } from "../lib/dom";
 import { inlineCode } from "../lib/inline_code";
-import { followTheme, type Theme } from "../lib/theme";
 import { Tooltip } from "../lib/tooltip";
 import { LocalModel } from "../model/local_model";
 import type { Model, MountInside } from "../model/store";
@@ -31,13 +30,6 @@ export function mountQuestion(
   const question = checkQuestion(wire);
   root.dataset.form = question.form.kind;
   root.setAttribute("aria-label", question.title);
-  const theme = () => {
-    const chosen = model.get("theme");
-    return chosen === "light" || chosen === "dark" ? chosen : ("auto" as Theme);
-  };
-  const update = followTheme(root, theme, signal);
-  model.on("change:theme", update);
-  signal.addEventListener("abort", () => model.off?.("change:theme", update), { once: true });
 
   if (question.test) {
     mountTested(root, question, signal, prefix);
