@@ -18,14 +18,7 @@ const SAID: Readonly<Record<Progress, string>> = {
     "These are the inputs of the last run. They cannot be changed here: the function runs in Python, and this page has no kernel. Run the cell in a notebook.",
 };
 
-export interface Results {
-  readonly element: HTMLElement;
-  show(exploration: Exploration, isOpen: boolean): void;
-  /** Says how far a run is, above what the last one left. */
-  say(progress: Progress): void;
-}
-
-export function makeResults({ announce, signal }: PanelContext): Results {
+export function makeResults({ announce, signal }: PanelContext) {
   const props = { class: "gradviz-results", role: "group", "aria-label": "What the last run left" };
   // A scrolling region must be reachable by keyboard.
   const element = focusable(html("div", props), 0);
@@ -36,7 +29,7 @@ export function makeResults({ announce, signal }: PanelContext): Results {
   signal.addEventListener("abort", () => clearTimeout(settling));
   return {
     element,
-    show(exploration, isOpen) {
+    show(exploration: Exploration, isOpen: boolean) {
       const { message, changed, printed, has_failed } = exploration;
       const parts: HTMLElement[] = [];
       if (message.length) parts.push(messageOf(message, has_failed));
@@ -50,7 +43,8 @@ export function makeResults({ announce, signal }: PanelContext): Results {
       const words = (message.length ? message : changed).join("; ");
       if (words) settling = window.setTimeout(() => announce(words), SETTLED);
     },
-    say(progress) {
+    /** Says how far a run is, above what the last one left. */
+    say(progress: Progress) {
       said.textContent = SAID[progress];
       said.hidden = progress === "idle";
       element.classList.toggle("is-running", progress === "running");

@@ -34,31 +34,6 @@ export function hear(model: Model, event: string, listener: Listener, signal: Ab
 /** Mounts a widget of its own for the document of a model into an element. */
 export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
 
-/** Names are those of the Python traits. */
-export interface Traits {
-  readonly wire: AnyDocument;
-  readonly selected: string;
-  readonly height: number;
-  readonly engine_arrows: boolean;
-  /** "auto" for the one that the document opens with. */
-  readonly density: Density | "auto";
-  /** The number of a step, 7 or "7.3"; -1 for the one the recording opens at. */
-  readonly step: number | string;
-  /** Whether all sub-steps are shown. */
-  readonly detail: boolean;
-  /** Steps a second while playing. */
-  readonly speed: number;
-  /** The node around which a large graph is drawn, "" for its first nodes; undefined where Python
-   * cannot draw another part. */
-  readonly focus: string | undefined;
-  /** Whether it is alone in a page that was saved, without a kernel. */
-  readonly page: boolean;
-  /** What was asked of the function that is explored. */
-  readonly request: Request;
-  /** Turn of the last request that Python answered; -1 where no Python is. */
-  readonly answered: number;
-}
-
 /** New values for inputs of a function. */
 export interface Request {
   /** Counts the requests. */
@@ -116,23 +91,34 @@ export interface Derived {
 
 export type StoreState = Traits & Local & Derived;
 
-const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = {
+/** Names are those of the Python traits. */
+const TRAITS = {
   wire: parseDocument,
-  selected: (value) => (typeof value === "string" ? value : ""),
-  height: (value) => (typeof value === "number" && value > 0 ? value : 0),
-  engine_arrows: (value) => value === true,
-  density: (value) => DENSITIES.find((known) => known === value) ?? "auto",
-  step: (value) =>
+  selected: (value: unknown) => (typeof value === "string" ? value : ""),
+  height: (value: unknown) => (typeof value === "number" && value > 0 ? value : 0),
+  engine_arrows: (value: unknown) => value === true,
+  /** "auto" for the one that the document opens with. */
+  density: (value: unknown) => DENSITIES.find((known) => known === value) ?? "auto",
+  /** The number of a step, 7 or "7.3"; -1 for the one the recording opens at. */
+  step: (value: unknown) =>
     typeof value === "string" || (Number.isInteger(value) && (value as number) >= 0)
       ? (value as string | number)
       : -1,
-  detail: (value) => value === true,
-  speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
-  focus: (value) => (typeof value === "string" ? value : undefined),
-  page: (value) => value === true,
-  request: (value) => (value as Request | undefined) ?? { turn: 0, values: [] },
-  answered: (value) => (Number.isInteger(value) ? (value as number) : -1),
+  /** Whether all sub-steps are shown. */
+  detail: (value: unknown) => value === true,
+  /** Steps a second while playing. */
+  speed: (value: unknown) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
+  /** The node around which a large graph is drawn, "" for its first nodes; undefined where Python
+   * cannot draw another part. */
+  focus: (value: unknown) => (typeof value === "string" ? value : undefined),
+  /** Whether it is alone in a page that was saved, without a kernel. */
+  page: (value: unknown) => value === true,
+  /** What was asked of the function that is explored. */
+  request: (value: unknown) => (value as Request | undefined) ?? { turn: 0, values: [] },
+  /** Turn of the last request that Python answered; -1 where no Python is. */
+  answered: (value: unknown) => (Number.isInteger(value) ? (value as number) : -1),
 };
+export type Traits = { readonly [K in keyof typeof TRAITS]: ReturnType<(typeof TRAITS)[K]> };
 
 const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits | keyof Local)[] } = {
   timeline: ["wire"],

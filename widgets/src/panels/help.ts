@@ -61,13 +61,9 @@ const KEYS: readonly Key[] = [
   ["two fingers", "zoom and move the graph"],
 ];
 
-export interface Help {
-  readonly button: HTMLButtonElement;
-  readonly element: HTMLElement;
-  open(): void;
-}
+export type Help = ReturnType<typeof makeHelp>;
 
-export function makeHelp(context: PanelContext): Help {
+export function makeHelp(context: PanelContext) {
   const id = `${context.prefix}-keys`;
   const props = { class: "gradviz-help", role: "dialog", "aria-labelledby": id, hidden: true };
   const element = html("div", props);

@@ -67,29 +67,21 @@ export function makeControls(
   return element;
 }
 
-type Way = Tool & { readonly at: () => boolean };
+/** A button that goes to a place among the steps that are shown. */
+interface Way extends Pick<Required<Tool>, "icon" | "label" | "hint"> {
+  readonly goal: () => number;
+}
 
 /** One tab stop: left and right step as the buttons do; up and down move between the buttons. */
 function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement {
-  const ways: readonly Way[] = [
-    {
-      label: "Back",
-      icon: "back",
-      words: "Back",
-      hint: "Back (←, or [ in the graph)",
-      at: () => cursor.place <= 0,
-      run: () => cursor.go(cursor.place - 1),
-    },
-    {
-      label: "Forward",
-      icon: "forward",
-      words: "Forward",
-      hint: "Forward (→, or ] in the graph)",
-      at: () => cursor.place >= cursor.last,
-      run: () => cursor.go(cursor.place + 1),
-    },
+  const [back, forward] = [-1, 1].map((by) => () => cursor.place + by) as [
+    Way["goal"],
+    Way["goal"],
   ];
-  const buttons = makeWays(context, ways);
+  const buttons = makeWays(context, cursor, [
+    { label: "Back", icon: "back", hint: "Back (←, or [ in the graph)", goal: back },
+    { label: "Forward", icon: "forward", hint: "Forward (→, or ] in the graph)", goal: forward },
+  ]);
   const props = { role: "toolbar", "aria-label": "Step", "aria-orientation": "vertical" };
   const bar = html("div", { class: "gradviz-group", ...props }, ...buttons);
   roveTabindex(bar, ["ArrowUp", "ArrowDown"], true)(buttons[1]);
@@ -97,35 +89,29 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
 }
 
 /** Buttons that say when there is nothing further. */
-function makeWays(context: PanelContext, ways: readonly Way[]): HTMLButtonElement[] {
-  const buttons = ways.map((way) => makeButton(context, way));
+function makeWays(
+  context: PanelContext,
+  cursor: StepCursor,
+  ways: readonly Way[],
+): HTMLButtonElement[] {
+  const buttons = ways.map(({ goal, ...tool }) =>
+    makeButton(context, { ...tool, words: tool.label, run: () => cursor.go(goal()) }),
+  );
   context.store.watch(["at", "visible", "timeline"], () => {
+    const { place, last } = cursor;
     // Not `disabled`, because a disabled button loses the focus at the last step.
-    ways.forEach((way, i) => {
-      buttons[i]?.setAttribute("aria-disabled", String(way.at()));
+    ways.forEach(({ goal }, i) => {
+      const isHere = Math.max(0, Math.min(goal(), last)) === place;
+      buttons[i]?.setAttribute("aria-disabled", String(isHere));
     });
   });
   return buttons;
 }
 
 function makeEndButtons(context: PanelContext, cursor: StepCursor): HTMLButtonElement[] {
-  return makeWays(context, [
-    {
-      label: "First step",
-      icon: "first",
-      words: "First step",
-      hint: "First step (Home)",
-      at: () => cursor.place <= 0,
-      run: () => cursor.go(0),
-    },
-    {
-      label: "Last step",
-      icon: "last",
-      words: "Last step",
-      hint: "Last step (End)",
-      at: () => cursor.place >= cursor.last,
-      run: () => cursor.go(cursor.last),
-    },
+  return makeWays(context, cursor, [
+    { label: "First step", icon: "first", hint: "First step (Home)", goal: () => 0 },
+    { label: "Last step", icon: "last", hint: "Last step (End)", goal: () => cursor.last },
   ]);
 }
 
