@@ -155,7 +155,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     if (held) viewport.replace(picture.svg, subject, ...held);
     else {
       const card = index.cards.get(seen ?? "");
-      const stays = card && place && { card, before: place };
+      const stays = card && place && { card: spotOf(card), before: place };
       viewport.show(picture.svg, subject, { whole: unfolding && WHOLE, isSame, stays });
     }
     showMinimap(composition);
@@ -366,9 +366,10 @@ export function makeGraph(context: PanelContext): GraphPanel {
     visit(id);
     addRing(shape);
     if (!shape.matches(":focus-visible")) return;
+    store.set("lit", id);
+    if (store.isRest) return;
     viewport.reveal(boxOf(shape));
     shape.scrollIntoView?.({ block: "nearest", inline: "nearest" });
-    store.set("lit", id);
     tooltip.show(shape, picture.titles.get(shape) ?? "");
   });
   element.addEventListener("focusout", () => {

@@ -113,7 +113,12 @@ export class Viewport {
     if (!isSame) this.#room = { width: 1, height: 1 };
     const same = this.#take(svg, subject);
     if (stays && (same || this.#touched)) {
-      this.#hold(hold(this.#camera, stays.before, this.boxOf(stays.card), this.#size()));
+      const [{ x, y, k }, after] = [this.#camera, this.boxOf(stays.card)];
+      this.#hold({
+        k,
+        x: x + k * (stays.before.x - after.x),
+        y: y + k * (stays.before.y - after.y),
+      });
     } else if (same && this.#touched) this.#apply(this.#camera);
     else this.#home();
   }
