@@ -93,10 +93,10 @@ export class Viewport {
     this.pad = this.#makePad(tooltip);
     this.element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.element.addEventListener("pointerdown", (event) => this.#drag(event));
-    listenForPinch(this.element, (move) => {
-      const { x, y, k } = zoomAt(this.#camera, move.from, move.factor);
+    listenForPinch(this.element, (from, to, factor) => {
+      const { x, y, k } = zoomAt(this.#camera, from, factor);
       this.#touched = true;
-      this.#apply({ k, x: x + move.to.x - move.from.x, y: y + move.to.y - move.from.y });
+      this.#apply({ k, x: x + to.x - from.x, y: y + to.y - from.y });
     });
     onResize(this.element, signal, () => this.#resized());
   }
