@@ -14,9 +14,8 @@ import { type GraphPanel, makeGraph } from "./graph/graph_panel";
 import { makeToolbar } from "./graph/toolbar";
 import { listenForKeys } from "./keys";
 import { makeButton } from "./lib/button";
-import { focusable, html } from "./lib/dom";
+import { focusable, html, makeLive, onResize } from "./lib/dom";
 import { icon } from "./lib/icons";
-import { followTheme } from "./lib/theme";
 import { Tooltip } from "./lib/tooltip";
 import type { Store } from "./model/store";
 import type { PanelContext } from "./panel_context";
@@ -42,17 +41,12 @@ export function mountApp(
   signal: AbortSignal,
   prefix: string,
 ): void {
-  const live = html("div", { class: "gradviz-hidden", role: "status", "aria-live": "polite" });
-  const announce = (sentence: string) => {
-    live.textContent = sentence;
-  };
+  const [live, announce] = makeLive("status");
   const tooltip = new Tooltip(root, signal);
   const context: PanelContext = { store, signal, prefix, tooltip, announce };
   // A click between the controls gives the focus to the widget, not to the notebook.
   focusable(root, -1);
 
-  const update = followTheme(root, () => store.get("theme"), signal);
-  store.watch(["theme"], update);
   store.watch(["wire"], () => root.setAttribute("aria-label", store.get("wire").title));
 
   const graph = makeGraph(context);
@@ -197,8 +191,5 @@ function coverGraph(
     graph.viewport.cover({ width: beside ? width : 0, height: beside ? 0 : height });
   };
   store.watch(["selected", "details"], measure);
-  if (!("ResizeObserver" in globalThis)) return;
-  const observer = new ResizeObserver(measure);
-  observer.observe(details);
-  signal.addEventListener("abort", () => observer.disconnect());
+  onResize(details, signal, measure);
 }

@@ -4,9 +4,11 @@ import { isQuestion, kindOf } from "./documents/question";
 import { isRepairDocument } from "./documents/repair";
 import { SCORE } from "./documents/score";
 import { showFallback, showWaiting } from "./fallback";
+import { followTheme } from "./frame/theme";
 import { html, uniquePrefix } from "./lib/dom";
 import { InflatedModel } from "./model/inflated_model";
-import { type Model, Store } from "./model/store";
+import { tell } from "./model/kernel";
+import { hear, type Model, Store } from "./model/store";
 import { ANSWERED, mountForget } from "./question/forget";
 import { mountQuestion } from "./question/question";
 import { mountScore } from "./question/score";
@@ -25,6 +27,7 @@ function render({ model, el, signal }: RenderProps): () => void {
     el.replaceChildren();
   };
   signal?.addEventListener("abort", end, { once: true, signal: view.signal });
+  tell(model, { shown: true });
   const expanded = new InflatedModel(model, view.signal);
   if (!expanded.isReady) showWaiting(el);
   expanded.whenReady(() => mount(expanded, el, view.signal));
@@ -47,21 +50,23 @@ function mount(model: Model, el: HTMLElement, signal: AbortSignal): void {
     console.error("gradviz:", error);
     showFallback(root, model.get("wire"), error);
     const retry = () => {
-      model.off?.("change:wire", retry);
+      again.abort();
       // The document may come while the element is in no page: a view is attached when it likes.
       if (!signal.aborted && root.parentNode === el) mount(model, el, signal);
     };
-    model.on("change:wire", retry);
-    signal.addEventListener("abort", () => model.off?.("change:wire", retry), { once: true });
+    const again = new AbortController();
+    hear(model, "change:wire", retry, again.signal);
+    signal.addEventListener("abort", () => again.abort(), { once: true });
   };
 
   el.replaceChildren(root);
   try {
     const prefix = uniquePrefix();
+    followTheme(root, model, attempt.signal);
     const wire = model.get("wire");
     if (isRepairDocument(wire)) mountRepair(root, model, attempt.signal, prefix, mount);
-    else if (isQuestion(wire)) mountQuestion(root, model, attempt.signal, prefix);
-    else if (kindOf(wire) === ANSWERED) mountForget(root, attempt.signal);
+    else if (isQuestion(wire)) mountQuestion(root, model, attempt.signal, prefix, mount);
+    else if (kindOf(wire) === ANSWERED) mountForget(root);
     else if (kindOf(wire) === SCORE) mountScore(root, model, attempt.signal);
     else mountApp(root, new Store(model, attempt.signal, fail), attempt.signal, prefix);
     root.dataset.ready = "true";

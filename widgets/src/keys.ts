@@ -4,15 +4,16 @@ import type { FullScreen } from "./frame/full_screen";
 import { nextDensity, showDensity } from "./graph/density";
 import { drawAround } from "./graph/extent";
 import type { GraphPanel } from "./graph/graph_panel";
+import { ARROWS } from "./graph/viewport";
 import { claim, focusable } from "./lib/dom";
 import type { PanelContext } from "./panel_context";
 import type { Find } from "./panels/find";
 import type { Help } from "./panels/help";
 import type { Inspector } from "./panels/inspector";
 import type { Sheets } from "./panels/sheets";
-import { moveInside, moveOut } from "./player/inside";
 import type { Playback } from "./player/playback";
 import type { StepCursor } from "./player/step_cursor";
+import { stepKeys } from "./player/step_keys";
 
 /** Panels in which left and right step. */
 const STEPPING =
@@ -49,22 +50,8 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     u: () => graph.folds.foldAround(graph.current()),
     m: () => graph.folds.toggleOnly(graph.current()),
   };
-  const moves: Record<string, () => void> = {
-    ArrowUp: () => viewport.pan("up"),
-    ArrowDown: () => viewport.pan("down"),
-    ArrowLeft: () => viewport.pan("left"),
-    ArrowRight: () => viewport.pan("right"),
-  };
-  const back = () => cursor.go(cursor.place - 1);
-  const forward = () => cursor.go(cursor.place + 1);
-  const anywhere: Record<string, () => void> = {
-    "[": back,
-    ",": back,
-    "]": forward,
-    ".": forward,
-    ">": () => moveInside(context, cursor),
-    "<": () => moveOut(context, cursor),
-  };
+  const move = (key: string) => ARROWS[key] && (() => viewport.pan(ARROWS[key] ?? "up"));
+  const { anywhere, stepping } = stepKeys(context, cursor);
   const everywhere: Record<string, () => void> = {
     "?": help.open,
     f: fullScreen.toggle,
@@ -74,13 +61,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
         ? void graph.folds.neighbourhood(graph.current())
         : drawAround(context, store.get("selected")),
   };
-  const stepping: Record<string, () => void> = {
-    ArrowLeft: back,
-    ArrowRight: forward,
-    Home: () => cursor.go(0),
-    End: () => cursor.go(cursor.last),
-  };
-  const play = () => (playback.allowed() ? playback.toggle() : forward());
+  const play = () => (playback.allowed() ? playback.toggle() : anywhere["]"]?.());
 
   /** What a key does on a recording, beside what it does on every graph. */
   function stepOf(key: string, target: Element): (() => void) | undefined {
@@ -99,7 +80,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
       everywhere[event.key] ??
       stepOf(event.key, target) ??
       (inGraph
-        ? ((event.shiftKey ? moves[event.key] : undefined) ?? letters[event.key])
+        ? ((event.shiftKey ? move(event.key) : undefined) ?? letters[event.key])
         : undefined);
     if (act) {
       claim(event);

@@ -5,7 +5,6 @@ import { type Checked, oneOf, orNull, recordOf, text, whole } from "./validators
 
 /** A line of the code panel: its text has the id `line:${code}:${line}`. */
 const line = recordOf({ code: whole, line: whole });
-export type CodeLine = Checked<typeof line>;
 
 export const card = recordOf({
   /** "error": torch raised; "warning": it did not, and a gradient is wrong; "note": a fact that can be

@@ -1,16 +1,8 @@
 // What gradviz/teach/explorer.py adds to the document of a graph: the inputs of a function, and what
 // its last run left.
 import type { BaseDocument } from "./graph";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  flag,
-  listOf,
-  recordOf,
-  text,
-  whole,
-} from "./validators";
+import type { Checked, CheckOf } from "./validators";
+import { flag, listOf, recordOf, text, whole } from "./validators";
 
 interface AnyPart<Kind extends string, Value> {
   readonly kind: Kind;
@@ -74,10 +66,8 @@ const exploration = recordOf({
 });
 export type Exploration = Checked<typeof exploration>;
 
-/** Fields of the document of a graph that is explored, beside those of every graph. */
-export const explorationFields: Record<string, Check> = {
-  exploration: (value) => value === undefined || exploration(value),
-};
+/** What the document of a graph that is explored has beside that of every graph. */
+export const explorationOptional = { exploration };
 
 export function explorationOf(document: BaseDocument): Exploration | undefined {
   return (document as BaseDocument & { readonly exploration?: Exploration }).exploration;

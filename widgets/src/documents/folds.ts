@@ -2,19 +2,8 @@
 // picture together.
 
 import type { ByDensity } from "./graph";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  flag,
-  listOf,
-  mapOf,
-  oneOf,
-  orNull,
-  recordOf,
-  text,
-  whole,
-} from "./validators";
+import type { Check, Checked, CheckOf } from "./validators";
+import { flag, listOf, mapOf, oneOf, orNull, recordOf, text, whole } from "./validators";
 
 export type Direction = "TB" | "LR";
 export type Pair = readonly [number, number];

@@ -1,16 +1,8 @@
 // The JSON that gradviz/view/documents/graph.py writes, and what all documents have in common.
 // tests/golden/wire/*.json binds both sides.
 import { type Folding, foldingOf } from "./folds";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  listOf,
-  oneOf,
-  pair,
-  recordOf,
-  text,
-} from "./validators";
+import type { Checked, CheckOf } from "./validators";
+import { listOf, oneOf, pair, recordOf, text } from "./validators";
 
 /** How much cards say: what it is, what a learner needs, everything. */
 export const DENSITIES = ["compact", "normal", "full"] as const;
@@ -66,36 +58,6 @@ const outline = recordOf({
 });
 export type Outline = Checked<typeof outline>;
 
-/** What there is in a graph at one moment. */
-export interface GraphContent {
-  readonly title: string;
-  readonly summary: string;
-  readonly items: readonly Item[];
-  readonly outline: Outline;
-}
-
-/** What documents of every kind have. */
-export interface BaseDocument {
-  readonly format: 1;
-  readonly title: string;
-  /** The density that is shown first. */
-  readonly density: Density;
-  readonly legend: readonly LegendEntry[];
-  readonly text: string;
-  readonly summary: string;
-  /** What Graph.from_json or Recording.from_json reads; absent when it would be large. */
-  readonly json?: string;
-  /** Absent where all is drawn. */
-  readonly extent?: Extent;
-  /** Absent where nothing is folded. */
-  readonly fold?: Folding;
-}
-
-export interface GraphDocument extends BaseDocument, GraphContent {
-  /** SVG text. */
-  readonly pictures: ByDensity<string>;
-}
-
 /** Of each density that is there. */
 export const byDensity =
   <T>(check: CheckOf<T>): CheckOf<ByDensity<T>> =>
@@ -103,21 +65,34 @@ export const byDensity =
     recordOf({})(value) &&
     Object.entries(value as object).every(([name, one]) => oneOf(DENSITIES)(name) && check(one));
 
-const folding = foldingOf(byDensity);
-
-export const baseFields: Record<string, Check> = {
+/** What documents of every kind have. */
+export const baseFields = {
   title: text,
+  /** The density that is shown first. */
   density: oneOf(DENSITIES),
-  text,
-  summary: text,
   legend: listOf(legendEntry),
-  json: (value) => value === undefined || text(value),
-  extent: (value) => value === undefined || extent(value),
-  fold: (value) => value === undefined || folding(value),
+  ...{ text, summary: text },
 };
+export const baseOptional = {
+  /** What Graph.from_json or Recording.from_json reads; absent when it would be large. */
+  json: text,
+  /** Absent where all is drawn. */
+  extent,
+  /** Absent where nothing is folded. */
+  fold: foldingOf(byDensity) as CheckOf<Folding>,
+};
+const base = recordOf(baseFields, baseOptional);
+export interface BaseDocument extends Checked<typeof base> {
+  readonly format: 1;
+}
 
 /** Fields of {@link GraphContent} beside title and summary. */
-export const contentFields: Record<string, Check> = {
-  items: listOf(item),
-  outline,
-};
+export const contentFields = { items: listOf(item), outline };
+/** What there is in a graph at one moment. */
+export const content = recordOf({ title: text, summary: text, ...contentFields });
+export type GraphContent = Checked<typeof content>;
+
+export interface GraphDocument extends BaseDocument, GraphContent {
+  /** SVG text. */
+  readonly pictures: ByDensity<string>;
+}

@@ -1,7 +1,12 @@
 // From what the trait holds to a document that the panels can rely on.
-import { explorationFields } from "./exploration";
-import { baseFields, byDensity, contentFields, type GraphDocument } from "./graph";
-import { isRecording, type RecordingDocument, recordingFields } from "./recording";
+import { explorationOptional } from "./exploration";
+import { baseFields, baseOptional, byDensity, contentFields, type GraphDocument } from "./graph";
+import {
+  isRecording,
+  type RecordingDocument,
+  recordingFields,
+  recordingOptional,
+} from "./recording";
 import { isReport, type ReportDocument, reportFields } from "./report";
 import { text } from "./validators";
 
@@ -42,10 +47,12 @@ export function parseDocument(value: unknown): AnyDocument {
       `this picture has format ${String(found.format)}, the front end reads format 1: run the cell again`,
     );
   }
-  const graph = { pictures: byDensity(text), ...contentFields, ...explorationFields };
+  const graph = { pictures: byDensity(text), ...contentFields };
   const own = isRecording(found) ? recordingFields : isReport(found) ? reportFields : graph;
-  for (const [name, check] of Object.entries({ ...baseFields, ...own })) {
-    if (!check(found[name])) throw new Error(`the field "${name}" of this picture is damaged`);
+  const optional = { ...baseOptional, ...recordingOptional, ...explorationOptional };
+  for (const [name, check] of Object.entries({ ...baseFields, ...own, ...optional })) {
+    if (check(found[name]) || (name in optional && found[name] === undefined)) continue;
+    throw new Error(`the field "${name}" of this picture is damaged`);
   }
   return found as unknown as AnyDocument;
 }

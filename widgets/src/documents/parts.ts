@@ -2,16 +2,8 @@
 // gradviz/view/parts/part.py has them.
 import { sentence } from "./sentence";
 import { type TableContent, tableFields } from "./table";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  flag,
-  listOf,
-  oneOf,
-  recordOf,
-  text,
-} from "./validators";
+import type { Check, Checked, CheckOf } from "./validators";
+import { flag, listOf, oneOf, recordOf, text } from "./validators";
 
 const code = recordOf({
   is: oneOf(["CodeBlock"]),

@@ -2,16 +2,8 @@
 // Sealed is encoded, not secret: it is judged here, without a kernel.
 import { inflate } from "./parse";
 import type { RecordingDocument } from "./recording";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  listOf,
-  mapOf,
-  recordOf,
-  text,
-  whole,
-} from "./validators";
+import type { Check, Checked, CheckOf } from "./validators";
+import { listOf, mapOf, recordOf, text, whole } from "./validators";
 
 /** What a form shows before an answer; each form knows its own fields. */
 export interface FormData {

@@ -26,7 +26,6 @@ export type PictureChoice = Checked<typeof choice>;
 
 /** An edge on which a gradient is typed. */
 const field = recordOf({ id: text, label: text, box });
-export type PictureField = Checked<typeof field>;
 
 export const questionPicture = recordOf({
   /** SVG text. */

@@ -1,20 +1,10 @@
 // The JSON that gradviz/view/documents/recording.py writes: the first step whole, of every later one
 // what differs from the step before.
 import { card } from "./explanation";
-import { type BaseDocument, type ByDensity, byDensity, item } from "./graph";
+import { type BaseDocument, byDensity, item } from "./graph";
 import { sentence } from "./sentence";
-import {
-  type Check,
-  type Checked,
-  type CheckOf,
-  flag,
-  listOf,
-  mapOf,
-  orNull,
-  recordOf,
-  text,
-  whole,
-} from "./validators";
+import type { Checked, CheckOf } from "./validators";
+import { flag, listOf, mapOf, orNull, recordOf, text, whole } from "./validators";
 
 const source = recordOf({
   name: text,
@@ -90,51 +80,51 @@ const view = recordOf(
 );
 export type StepView = Checked<typeof view>;
 
+/** All that is to come, where only some of the steps are here. */
+const of = recordOf({
+  /** How many steps and sub-steps there are. */
+  steps: whole,
+  /** The number of the last step. */
+  last: whole,
+});
+
 /** All steps as one picture. */
-export interface StepPicture {
+const picture = recordOf({
   /** The step shown first. */
-  readonly svg: string;
+  svg: text,
   /** Id of an element of the picture -> its variants, each as places in `pieces`; none: absent. */
-  readonly elements: Readonly<Record<string, readonly (readonly number[])[]>>;
-}
+  elements: mapOf(listOf(listOf(whole))),
+});
+export type StepPicture = Checked<typeof picture>;
 
-export interface RecordingDocument extends BaseDocument {
-  readonly kind: "recording";
-  readonly pictures: ByDensity<StepPicture>;
+export const recordingFields = {
+  pictures: byDensity(picture),
   /** What the text of the elements of all pictures is made of. */
-  readonly pieces: readonly string[];
-  /** Place in `views` of the step shown first by default. */
-  readonly open: number;
-  /** Places of the steps that the author marked. */
-  readonly stops: readonly number[];
-  readonly turns: readonly Turn[];
-  /** A run before those inside it. Absent where no backward runs many nodes. */
-  readonly runs?: readonly FoldRun[];
-  readonly codes: readonly Source[];
-  readonly views: readonly StepView[];
-  readonly tensor_columns: readonly string[];
-  readonly outline_columns: readonly string[];
-  readonly links: {
-    /** "code:line" -> ids of nodes and tensors made there. */
-    readonly lines: Readonly<Record<string, readonly string[]>>;
-    /** A leaf's node -> its tensors, which are on its card. */
-    readonly leaves: Readonly<Record<string, readonly string[]>>;
-  };
-}
-
-export const recordingFields: Record<string, Check> = {
-  open: whole,
-  turns: listOf(turn),
-  runs: (value) => value === undefined || listOf(run)(value),
-  stops: listOf(whole),
-  codes: listOf(source),
-  pictures: byDensity(recordOf({ svg: text, elements: mapOf(listOf(listOf(whole))) })),
   pieces: listOf(text),
-  views: (value) => listOf(view)(value) && (value as unknown[]).length > 0,
-  tensor_columns: listOf(text),
-  outline_columns: listOf(text),
+  /** Place in `views` of the step shown first by default. */
+  open: whole,
+  /** Places of the steps that the author marked. */
+  stops: listOf(whole),
+  turns: listOf(turn),
+  codes: listOf(source),
+  views: ((value) => listOf(view)(value) && (value as unknown[]).length > 0) as CheckOf<
+    readonly StepView[]
+  >,
+  ...{ tensor_columns: listOf(text), outline_columns: listOf(text) },
+  /** "code:line" -> ids of nodes and tensors made there; a leaf's node -> its tensors, which are on its
+   * card. */
   links: recordOf({ lines: mapOf(listOf(text)), leaves: mapOf(listOf(text)) }),
 };
+export const recordingOptional = {
+  /** Absent where all steps are here. */
+  of,
+  /** A run before those inside it. Absent where no backward runs many nodes. */
+  runs: listOf(run),
+};
+const recording = recordOf(recordingFields, recordingOptional);
+export interface RecordingDocument extends BaseDocument, Checked<typeof recording> {
+  readonly kind: "recording";
+}
 
 export function isRecording(document: object): document is RecordingDocument {
   return "kind" in document && document.kind === "recording";

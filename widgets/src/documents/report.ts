@@ -1,33 +1,23 @@
 // The JSON that gradviz/view/documents/report.py writes: the parts of a report, and the picture of a
 // graph with marks laid over it.
 
-import {
-  type BaseDocument,
-  type ByDensity,
-  byDensity,
-  contentFields,
-  type GraphContent,
-} from "./graph";
-import { type Part, parts } from "./parts";
-import { type Check, listOf, orNull, recordOf, text } from "./validators";
+import { type BaseDocument, byDensity, content } from "./graph";
+import { parts } from "./parts";
+import { type Checked, listOf, orNull, recordOf, text } from "./validators";
 
-export interface ReportDocument extends BaseDocument {
-  readonly kind: "report";
-  readonly parts: readonly Part[];
-  /** What is marked in the picture, the most important first. */
-  readonly marked: readonly string[];
-  /** The graph. */
-  readonly picture: GraphContent | null;
-  /** Its picture, SVG text; empty without a graph. */
-  readonly pictures: ByDensity<string>;
-}
-
-export const reportFields: Record<string, Check> = {
+export const reportFields = {
   parts,
+  /** What is marked in the picture, the most important first. */
   marked: listOf(text),
+  /** The graph. */
+  picture: orNull(content),
+  /** Its picture, SVG text; empty without a graph. */
   pictures: byDensity(text),
-  picture: orNull(recordOf({ title: text, summary: text, ...contentFields })),
 };
+const report = recordOf(reportFields);
+export interface ReportDocument extends BaseDocument, Checked<typeof report> {
+  readonly kind: "report";
+}
 
 export function isReport(document: object): document is ReportDocument {
   return "kind" in document && document.kind === "report";

@@ -1,53 +1,38 @@
 // What a table shows, as gradviz/view/parts/data.py writes those of reports.
-import { type Check, flag, listOf, recordOf, text, whole } from "./validators";
+import type { Checked, CheckOf } from "./validators";
+import { flag, listOf, oneOf, recordOf, text, whole } from "./validators";
 
-export type ColumnKind = "text" | "number" | "bytes" | "flag";
+const kind = oneOf(["text", "number", "bytes", "flag"]);
+export type ColumnKind = Checked<typeof kind>;
 
-export interface Column {
-  readonly name: string;
-  /** How its cells are sorted; absent where they are not. */
-  readonly kind?: ColumnKind;
-  /** Its meaning, or "". */
-  readonly help?: string;
-}
+/** `kind` is how its cells are sorted, absent where they are not; `help` is its meaning, or "". */
+const column = recordOf({ name: text }, { kind, help: text });
+export type Column = Checked<typeof column>;
 
-export interface Cell {
-  readonly text: string;
-  /** null: not known, always sorted last. */
-  readonly sort?: string | number | null;
-  /** What is new about it, in words. */
-  readonly note?: string;
-}
+/** null: not known, always sorted last. */
+const key: CheckOf<string | number | null> = (value) =>
+  value === null || text(value) || typeof value === "number";
+/** `note` is what is new about it, in words. */
+const cell = recordOf({ text }, { sort: key, note: text });
+export type Cell = Checked<typeof cell>;
 
-export interface Row {
-  /** Node or tensor that the row is about, "" if none. */
-  readonly id: string;
-  readonly cells: readonly Cell[];
-  /** The word that marks it in the picture: "∅ unreached". */
-  readonly mark?: string;
-  /** Of a table with blocks: 1 for what is in no block. What is in a block comes after it. */
-  readonly level?: number;
-  /** Of a block, the number of rows in it. */
-  readonly inside?: number;
-  /** Whether a block is open at first. */
-  readonly open?: boolean;
-}
+const row = recordOf(
+  {
+    /** Node or tensor that the row is about, "" if none. */
+    id: text,
+    cells: listOf(cell),
+  },
+  {
+    /** The word that marks it in the picture: "∅ unreached". */
+    mark: text,
+    /** Of a table with blocks: 1 for what is in no block. What is in a block comes after it. */
+    level: whole,
+    /** Of a block, the number of rows in it, and whether it is open at first. */
+    ...{ inside: whole, open: flag },
+  },
+);
+export type Row = Checked<typeof row>;
 
-export interface TableContent {
-  readonly caption: string;
-  readonly columns: readonly Column[];
-  readonly rows: readonly Row[];
-}
-
-const key: Check = (value) => value === null || text(value) || typeof value === "number";
-
-export const tableFields: Readonly<Record<keyof TableContent, Check>> = {
-  caption: text,
-  columns: listOf(recordOf({ name: text, kind: text, help: text })),
-  rows: listOf(
-    recordOf(
-      { id: text, mark: text, cells: listOf(recordOf({ text, sort: key })) },
-      { level: whole, inside: whole, open: flag },
-    ),
-  ),
-};
+export const tableFields = { caption: text, columns: listOf(column), rows: listOf(row) };
+const table = recordOf(tableFields);
+export type TableContent = Checked<typeof table>;

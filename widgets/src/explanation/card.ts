@@ -3,7 +3,7 @@
 
 import type { ExplanationCard } from "../documents/explanation";
 import { makeButton } from "../lib/button";
-import { html } from "../lib/dom";
+import { html, refill } from "../lib/dom";
 import { icon } from "../lib/icons";
 import type { PanelContext } from "../panel_context";
 import { makeCopyButton, partElements } from "../parts/parts";
@@ -28,15 +28,15 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
     const caused = cursor.causedHere.filter(({ card }) => !here.includes(card));
     element.hidden = !here.length && !caused.length;
     const now = `${store.get("at")} ${store.get("visible")}`;
-    const hadFocus = element.contains(document.activeElement);
     if (now === shown && element.hasChildNodes()) return;
     shown = now;
-    element.replaceChildren(
+    const sentence = element.parentElement?.querySelector<HTMLElement>(".gradviz-caption");
+    refill(
+      element,
+      sentence ?? element,
       ...here.map((card, i) => makeCard(context, card, i, expanded)),
       ...caused.map(({ card }) => makeEffect(card)),
     );
-    // The focus of a removed card goes to the sentence.
-    if (hadFocus) element.parentElement?.querySelector<HTMLElement>(".gradviz-caption")?.focus();
   });
   linkTerms(context, element, cursor);
   return element;

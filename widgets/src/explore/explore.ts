@@ -1,5 +1,6 @@
 // A function with its inputs: controls beside its graph, and above the graph what changed.
 import { type Control, type Exploration, explorationOf } from "../documents/exploration";
+import { action } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import { makeInputs } from "./inputs";
@@ -33,15 +34,10 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
   });
   focusable(code);
   code.hidden = true;
-  const button = (words: string, run: () => void) => {
-    const made = focusable(html("button", { type: "button", class: "gradviz-button" }, words));
-    made.addEventListener("click", run);
-    return made;
-  };
-  const reset = button("Reset", () => {
+  const reset = action("Reset", () => {
     if (requests.isOpen) inputs.reset();
   });
-  const copy = button("Copy code", async () => {
+  const copy = action("Copy code", async () => {
     try {
       await navigator.clipboard.writeText(code.value);
       announce("copied the code");
@@ -50,7 +46,7 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
       announce("the browser does not let this page copy: the code is selected");
     }
   });
-  const show = button("Show code", () => {
+  const show = action("Show code", () => {
     code.hidden = !code.hidden;
     show.setAttribute("aria-expanded", String(!code.hidden));
     if (!code.hidden) code.select();

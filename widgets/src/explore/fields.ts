@@ -49,16 +49,10 @@ const makeNumber: Make<NumberPart> = (part, id, set) => {
     write(value);
     set(value);
   };
-  field.addEventListener("keydown", (event) => {
-    const ways: Record<string, 1 | -1> = { ArrowUp: 1, ArrowDown: -1 };
-    go(event, ways[event.key]);
-  });
-  slider?.addEventListener("keydown", (event) => {
-    const ways: Record<string, 1 | -1> = {
-      ...{ ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 },
-    };
-    go(event, ways[event.key]);
-  });
+  const ways: Record<string, 1 | -1> = { ArrowUp: 1, ArrowDown: -1 };
+  const sliding = { ...ways, ArrowRight: 1, ArrowLeft: -1 } as typeof ways;
+  field.addEventListener("keydown", (event) => go(event, ways[event.key]));
+  slider?.addEventListener("keydown", (event) => go(event, sliding[event.key]));
   slider?.addEventListener("input", () => {
     const value = tidy(Math.round(Number(slider.value) / step) * step);
     if (String(value) === shown) return;

@@ -5,14 +5,7 @@ import type { PanelContext } from "../panel_context";
 import { type Field, makeField } from "./fields";
 import type { Requests } from "./requests";
 
-export interface Inputs {
-  readonly element: HTMLFieldSetElement;
-  show(exploration: Exploration): void;
-  /** Sets every input to its first value. */
-  reset(): void;
-}
-
-export function makeInputs(context: PanelContext, requests: Requests): Inputs {
+export function makeInputs(context: PanelContext, requests: Requests) {
   const element = html("fieldset", { class: "gradviz-fields" });
   let fields: Field[][] = [];
   let made: readonly Control[] = [];
@@ -33,7 +26,7 @@ export function makeInputs(context: PanelContext, requests: Requests): Inputs {
 
   return {
     element,
-    show({ controls }) {
+    show({ controls }: Exploration) {
       if (!isSame(controls, made)) build(controls);
       made = controls;
       controls.forEach((control, i) => {
@@ -42,6 +35,7 @@ export function makeInputs(context: PanelContext, requests: Requests): Inputs {
         });
       });
     },
+    /** Sets every input to its first value. */
     reset() {
       made.forEach(({ parts }, i) => {
         parts.forEach((part, number) => {

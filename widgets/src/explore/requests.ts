@@ -22,8 +22,7 @@ export class Requests {
   #waiting: number[] = [];
   /** Whether Python has answered this view. */
   #isHeard = false;
-  #isLate = false;
-  #isMissing = false;
+  #late: "idle" | "running" | "silent" = "idle";
 
   constructor(store: Store, signal: AbortSignal, changed: () => void) {
     this.#store = store;
@@ -51,9 +50,7 @@ export class Requests {
   }
 
   get progress(): Progress {
-    if (this.#store.get("answered") < 0) return "absent";
-    if (this.#isMissing) return "silent";
-    return this.#isLate ? "running" : "idle";
+    return this.#store.get("answered") < 0 ? "absent" : this.#late;
   }
 
   /** Whether inputs can be changed: somebody has answered. */
@@ -105,7 +102,7 @@ export class Requests {
   #answered(): void {
     if (this.#isUnanswered) return;
     this.#isHeard = true;
-    this.#isLate = this.#isMissing = false;
+    this.#late = "idle";
     this.#stopWaiting();
     this.#changed();
     this.#next();
@@ -113,15 +110,14 @@ export class Requests {
 
   #wait(): void {
     this.#stopWaiting();
-    const late = () => {
-      this.#isLate = true;
+    const say = (late: "running" | "silent") => () => {
+      this.#late = late;
       this.#changed();
     };
-    const missing = () => {
-      this.#isMissing = true;
-      this.#changed();
-    };
-    this.#waiting = [window.setTimeout(late, SLOW), window.setTimeout(missing, MISSING)];
+    this.#waiting = [
+      window.setTimeout(say("running"), SLOW),
+      window.setTimeout(say("silent"), MISSING),
+    ];
   }
 
   #stopWaiting(): void {

@@ -1,7 +1,7 @@
 // What the last run left beside its graph: an error or a note, what changed, what was printed. What
 // is said of a run on its way stands there too, so that nothing moves when it comes and goes.
 import type { Exploration } from "../documents/exploration";
-import { focusable, html } from "../lib/dom";
+import { focusable, html, under } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import type { Progress } from "./requests";
 
@@ -18,14 +18,7 @@ const SAID: Readonly<Record<Progress, string>> = {
     "These are the inputs of the last run. They cannot be changed here: the function runs in Python, and this page has no kernel. Run the cell in a notebook.",
 };
 
-export interface Results {
-  readonly element: HTMLElement;
-  show(exploration: Exploration, isOpen: boolean): void;
-  /** Says how far a run is, above what the last one left. */
-  say(progress: Progress): void;
-}
-
-export function makeResults({ announce, signal }: PanelContext): Results {
+export function makeResults({ announce, signal }: PanelContext) {
   const props = { class: "gradviz-results", role: "group", "aria-label": "What the last run left" };
   // A scrolling region must be reachable by keyboard.
   const element = focusable(html("div", props), 0);
@@ -36,20 +29,22 @@ export function makeResults({ announce, signal }: PanelContext): Results {
   signal.addEventListener("abort", () => clearTimeout(settling));
   return {
     element,
-    show(exploration, isOpen) {
+    show(exploration: Exploration, isOpen: boolean) {
       const { message, changed, printed, has_failed } = exploration;
       const parts: HTMLElement[] = [];
       if (message.length) parts.push(messageOf(message, has_failed));
       if (changed.length) parts.push(changedOf(changed));
       else if (!message.length && isOpen) parts.push(html("p", { class: "is-quiet" }, HINT));
-      if (printed) parts.push(printedOf(printed));
+      const text = html("pre", { class: "gradviz-text" }, printed);
+      if (printed) parts.push(under("Printed", "", text));
       left.replaceChildren(...parts);
       element.scrollTop = 0;
       clearTimeout(settling);
       const words = (message.length ? message : changed).join("; ");
       if (words) settling = window.setTimeout(() => announce(words), SETTLED);
     },
-    say(progress) {
+    /** Says how far a run is, above what the last one left. */
+    say(progress: Progress) {
       said.textContent = SAID[progress];
       said.hidden = progress === "idle";
       element.classList.toggle("is-running", progress === "running");
@@ -64,13 +59,6 @@ function messageOf([first = "", ...rest]: readonly string[], hasFailed: boolean)
 }
 
 function changedOf([heading = "", ...sentences]: readonly string[]): HTMLElement {
-  const head = html("div", { class: "gradviz-heading" }, heading);
-  if (!sentences.length) return html("div", { class: "gradviz-changed" }, head);
   const list = html("ul", {}, ...sentences.map((one) => html("li", {}, one)));
-  return html("div", { class: "gradviz-changed" }, head, list);
-}
-
-function printedOf(printed: string): HTMLElement {
-  const head = html("div", { class: "gradviz-heading" }, "Printed");
-  return html("div", {}, head, html("pre", { class: "gradviz-text" }, printed));
+  return under(heading, "gradviz-changed", ...(sentences.length ? [list] : []));
 }

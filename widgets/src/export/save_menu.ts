@@ -1,9 +1,9 @@
 // Copy and save: SVG, PNG at twice the size, text, JSON, a link. All but the animation of a recording
 // works without a kernel and a network.
 
-import { makeButton } from "../lib/button";
-import { claim, focusable, html, wellFormed } from "../lib/dom";
+import { focusable, html, setProps, wellFormed } from "../lib/dom";
 import { download } from "../lib/download";
+import { makePopover, type Popover } from "../lib/popover";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { StepCursor } from "../player/step_cursor";
@@ -116,46 +116,19 @@ function entriesOf(context: PanelContext, now: () => StaticDocument): readonly E
   ];
 }
 
-export interface Menu {
-  readonly button: HTMLButtonElement;
-  readonly element: HTMLElement;
-}
-
 /** The button for the toolbar and the menu it opens. */
-export function makeSaveMenu(context: PanelContext): Menu {
-  const { store, announce, prefix, signal } = context;
-  const id = `${prefix}-save`;
-  const element = html("div", {
-    class: "gradviz-menu",
-    role: "menu",
-    id,
-    "aria-label": "Copy or save",
-    hidden: true,
-  });
-  const button = makeButton(context, {
+export function makeSaveMenu(context: PanelContext): Omit<Popover, "close"> {
+  const { store, announce } = context;
+  const { button, element, close } = makePopover(context, "Copy or save", {
     label: "Copy or save",
     icon: "save",
     hint: "Copy or save the graph",
-    run: () => open(element.hidden === true),
   });
-  for (const [name, value] of [
-    ["haspopup", "menu"],
-    ["controls", id],
-    ["expanded", "false"],
-  ] as const) {
-    button.setAttribute(`aria-${name}`, value);
-  }
-
-  const open = (on: boolean) => {
-    element.hidden = !on;
-    button.setAttribute("aria-expanded", String(on));
-    if (on) note.hidden = true;
-    if (on) element.querySelector<HTMLElement>("button:not([hidden])")?.focus();
-  };
-  const close = () => {
-    if (element.contains(document.activeElement)) button.focus();
-    open(false);
-  };
+  setProps(element, { class: "gradviz-menu", role: "menu", tabindex: false });
+  button.setAttribute("aria-haspopup", "menu");
+  button.addEventListener("click", () => {
+    note.hidden = true;
+  });
 
   const now = () =>
     documentAt(
@@ -205,14 +178,7 @@ export function makeSaveMenu(context: PanelContext): Menu {
   });
   roveTabindex(element, ["ArrowUp", "ArrowDown"]);
   element.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" && event.key !== "Tab") return;
-    if (event.key === "Escape") claim(event);
-    close();
+    if (event.key === "Tab") close();
   });
-  const outside = (event: Event) => {
-    const inside = event.composedPath();
-    if (!element.hidden && !inside.includes(element) && !inside.includes(button)) open(false);
-  };
-  document.addEventListener("pointerdown", outside, { signal });
   return { button, element };
 }

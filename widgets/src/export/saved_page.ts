@@ -3,8 +3,8 @@
 
 import { claim } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
-import { moveInside, moveOut } from "../player/inside";
 import type { StepCursor } from "../player/step_cursor";
+import { stepKeys } from "../player/step_keys";
 
 /** Browsers refuse to change the address too often. */
 const PAUSE = 200;
@@ -59,17 +59,9 @@ function followAddress(context: PanelContext, cursor: StepCursor): void {
 /** The keys of the steps act while nothing has the focus, if they can mean one player only. */
 function followKeys(root: HTMLElement, context: PanelContext, cursor: StepCursor): void {
   const { store, signal } = context;
-  const [back, forward] = [-1, 1].map((by) => () => cursor.go(cursor.place + by));
-  const acts = new Map([
-    ...["ArrowLeft", "[", ","].map((key) => [key, back] as const),
-    ...["ArrowRight", "]", "."].map((key) => [key, forward] as const),
-    ["Home", () => cursor.go(0)],
-    ["End", () => cursor.go(cursor.last)],
-    [">", () => moveInside(context, cursor)],
-    ["<", () => moveOut(context, cursor)],
-  ]);
+  const { anywhere, stepping } = stepKeys(context, cursor);
   const listen = (event: KeyboardEvent) => {
-    const act = acts.get(event.key);
+    const act = anywhere[event.key] ?? stepping[event.key];
     const focused = document.activeElement;
     if (!act || (focused && focused !== document.body)) return;
     if (event.altKey || event.ctrlKey || event.metaKey) return;

@@ -3,8 +3,8 @@
 import type { BaseDocument, Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
 import { stillOf } from "../documents/pictures";
-import { pictureOf } from "../graph/composed_svg";
-import { looksAt } from "../graph/shown";
+import { compositionOf } from "../graph/composed_svg";
+import { looksAt, textOf } from "../graph/shown";
 import { SVG } from "../lib/dom";
 import type { Unfolding } from "../model/folds";
 import type { Timeline } from "../model/timeline";
@@ -23,7 +23,9 @@ export function documentAt(
   unfolding?: Unfolding,
 ): StaticDocument {
   const look = looksAt(wire, density, timeline, at);
-  const svg = unfolding ? pictureOf(wire, unfolding, density, look) : stillOf(wire, density);
+  const composition = unfolding && compositionOf(unfolding, density);
+  const drawn = { wire, density, unfolding, composition };
+  const svg = unfolding ? textOf(drawn, look) : stillOf(wire, density);
   if (!timeline) return { ...wire, svg };
   return {
     ...wire,

@@ -1,6 +1,7 @@
 // The line between code and graph: dragged, or moved by arrow keys (ARIA Authoring Practices, window
 // splitter). Its place is that of this view, and is not stored.
-import { claim, focusable, html, setProps } from "../lib/dom";
+import { claim, focusable, html, onResize, setProps } from "../lib/dom";
+import { drag } from "../lib/drag";
 import type { PanelContext } from "../panel_context";
 
 const STEP = 16;
@@ -60,19 +61,9 @@ export function makeSeparator(context: PanelContext, beside: HTMLElement): HTMLE
   element.addEventListener("pointerdown", (down) => {
     if (down.button !== 0) return;
     const start = beside.offsetWidth - down.clientX;
-    const gesture = new AbortController();
-    const options = { signal: gesture.signal };
-    element.setPointerCapture(down.pointerId);
-    element.addEventListener("pointermove", ({ clientX }) => set(start + clientX), options);
-    for (const end of ["pointerup", "pointercancel"]) {
-      element.addEventListener(end, () => gesture.abort(), options);
-    }
+    drag(element, down, ({ clientX }) => set(start + clientX));
   });
-  if ("ResizeObserver" in globalThis) {
-    const observer = new ResizeObserver(tell);
-    observer.observe(beside);
-    context.signal.addEventListener("abort", () => observer.disconnect());
-  }
+  onResize(beside, context.signal, tell);
   tell();
   return element;
 }

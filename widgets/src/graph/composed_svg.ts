@@ -23,19 +23,6 @@ export function compositionOf({ folds, opened, root }: Unfolding, density: Densi
   return compose(folds.insides(density), opened, folds.direction, root);
 }
 
-/** The picture of a folded document in one density, with what is open now. */
-export function pictureOf(
-  wire: AnyDocument,
-  unfolding: Unfolding,
-  density: Density,
-  look?: Look,
-): string {
-  const { folds } = unfolding;
-  const composition = compositionOf(unfolding, density);
-  const insides = folds.insides(density);
-  return svgOfComposition(aroundOf(wire, density), composition, folds, insides, look);
-}
-
 /** A picture whose root element and style sheet are those of every density. */
 export function aroundOf(wire: AnyDocument, density: Density): string {
   return svgOf(wire, density) || svgOf(wire, wire.density);

@@ -1,6 +1,6 @@
 // Above a folded graph: where in it the picture, or what is selected, is. Each part leads there.
 
-import { focusable, html } from "../lib/dom";
+import { focusable, html, refill } from "../lib/dom";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import type { FoldActions } from "./fold_actions";
@@ -20,8 +20,6 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
     const selected = store.get("selected");
     const at = selected && (folds.get(selected) || folds.item(selected)) ? selected : root;
     const around = [...folds.around(at), at];
-    const before: Element[] = [...way.querySelectorAll("button")];
-    const focused = document.activeElement ? before.indexOf(document.activeElement) : -1;
     const buttons = around.map((id) => {
       const props = {
         type: "button",
@@ -42,13 +40,12 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
     const props = { role: "toolbar", "aria-label": "Where this is in the model" };
     const bar = html("div", props, ...buttons);
     roveTabindex(bar);
-    way.replaceChildren(bar);
+    refill(way, buttons.at(-1) ?? way, bar);
     // Where there are many, the last ones are seen.
     bar.scrollLeft = bar.scrollWidth;
     const said = [store.get("limited"), root === folds.top ? folds.note : ""];
     note.textContent = said.filter(Boolean).join(" ");
     note.hidden = !note.textContent;
-    if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)]?.focus();
   });
   return element;
 }

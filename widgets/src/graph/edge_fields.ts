@@ -3,7 +3,7 @@
 
 import type { QuestionPicture } from "../documents/question_picture";
 import { focusable, html, setProps } from "../lib/dom";
-import { makePictureFrame, place, SAID, type Verdict } from "./question_picture";
+import { type Asking, makePictureFrame, place, SAID, type Verdict } from "./question_picture";
 
 /** Pixels of width below which the fields are in a list. */
 const NARROW = 480;
@@ -19,15 +19,9 @@ export interface EdgeFields {
   mark(verdicts: ReadonlyMap<string, Verdict>, words?: ReadonlyMap<string, string>): void;
 }
 
-interface Context {
-  readonly prefix: string;
-  readonly signal: AbortSignal;
-  /** What is asked, for a screen reader. */
-  readonly label: string;
+interface Context extends Asking {
   /** Whether a text can be an answer. */
   isTyped(text: string): boolean;
-  /** Called when a person has typed something. */
-  onChange(): void;
   /** Called at Enter. */
   onSubmit(): void;
 }

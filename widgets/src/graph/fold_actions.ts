@@ -6,7 +6,7 @@ import { byDensity, item as itemCheck } from "../documents/graph";
 import { listOf, mapOf, recordOf, text, whole } from "../documents/validators";
 import { type Level, MOST_CARDS, openedAt } from "../model/fold_levels";
 import { type Arrived, choose, NOTHING_ARRIVED, type Unfolding, withArrived } from "../model/folds";
-import type { Question } from "../model/kernel";
+import { cancelled, type Question } from "../model/kernel";
 import type { ArrivedLooks } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 
@@ -43,9 +43,18 @@ export class FoldActions {
   constructor(context: PanelContext) {
     this.#context = context;
     const { store } = context;
-    store.watch(["wire"], () => this.#cancelAll());
+    store.watch(["wire"], () => {
+      const asked = store.isRest ? [...this.#asked.keys()] : [];
+      this.#cancelAll();
+      for (const id of asked) void this.reveal(id);
+    });
+    let isKnown = false;
     // Whoever selects something sees it: find, the outline, the details, Python.
-    store.watch(["selected", "wire"], () => void this.show(store.get("selected")));
+    store.watch(["selected", "wire"], () => {
+      const selected = store.get("selected");
+      if (!(store.isRest && isKnown)) void this.show(selected);
+      isKnown = this.#now?.folds.item(selected) !== undefined;
+    });
     store.watch(["focus", "wire"], () => void this.show(store.get("focus") ?? ""));
   }
 
@@ -286,7 +295,10 @@ export class FoldActions {
     const timer = setTimeout(() => store.set("limited", BUSY), PATIENCE);
     end.signal.addEventListener("abort", () => clearTimeout(timer));
     try {
-      const answer = parseAnswer(await store.kernel.ask(question, end.signal));
+      // The kernel answers about all steps: it is asked when they are here.
+      const isPart = store.get("timeline")?.recording.of !== undefined;
+      const sent = isPart ? cancelled(end.signal) : store.kernel.ask(question, end.signal);
+      const answer = parseAnswer(await sent);
       if (end.signal.aborted) return false;
       this.#settle(id);
       const { looks, ...arrived } = answer;

@@ -20,7 +20,7 @@ import { areJoined, type Folded, markChosen } from "./marks";
 import { makeMinimap } from "./minimap";
 import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
-import { nearestTitle, type Picture, parsePicture } from "./picture";
+import { followPointer, type Picture, parsePicture } from "./picture";
 import { countsOf, heldIn, looksAt, type Shown, textOf } from "./shown";
 import { addRing, SvgIndex } from "./svg_index";
 import { FullLooks, Unfolded } from "./unfolded";
@@ -47,7 +47,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
   const viewport = new Viewport(context);
   // Before anything is drawn: what is selected opens what is around it.
   const actions = new FoldActions(context);
-  const minimap = makeMinimap(context, viewport);
+  const showMinimap = makeMinimap(viewport);
   const hint = html("p", { id: `${prefix}-hint`, class: "gradviz-hidden" });
   store.watch(["wire"], () => {
     const enter = store.get("wire").fold
@@ -109,6 +109,14 @@ export function makeGraph(context: PanelContext): GraphPanel {
 
   store.watch(["wire", "drawn"], fitFirst);
 
+  /** The card in the middle of the window, and its box. */
+  const middle = () => {
+    const { x, y, width, height } = viewport.window.box;
+    const far = ({ x: left, y: top, width: wide, height: high }: Box) =>
+      Math.hypot(left + wide / 2 - x - width / 2, top + high / 2 - y - height / 2);
+    return [...measure()].sort(([, one], [, other]) => far(one) - far(other))[0];
+  };
+
   let looks: FullLooks;
   let shown: Shown | undefined;
   store.watch(["wire", "drawn", "unfolding"], () => {
@@ -120,6 +128,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const composition = unfolding && compositionOf(unfolding, density);
     shown = { wire, density, unfolding, composition };
     if (isNew) looks = new FullLooks(wire);
+    const [seen, place] = (store.isRest && middle()) || [];
     const hadFocus = element.contains(document.activeElement);
     const focused = index.at(document.activeElement);
     const look = looksAt(wire, density, store.get("timeline"), store.get("at"));
@@ -131,11 +140,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
     patched = patchesOf(composition, unfolding?.folds.direction !== "LR");
     content = undefined;
     // In another density the same cards are there.
-    if (isNew) trail = [];
+    if (isNew && !store.isRest) trail = [];
     refresh();
     // Not in another density, which is what a person chose.
     const isFitted = !isNew && before.unfolding?.folds.first.size !== unfolding?.folds.first.size;
-    const isSame = unfolding !== undefined && !isNew && !isFitted && before.density === density;
+    const isSame =
+      store.isRest || (unfolding && !isNew && !isFitted && before.density === density) === true;
     // A step that opens another box leads to what it is about.
     const isStep = before?.unfolding?.current !== unfolding?.current;
     const held = isNew || isFitted || isStep ? undefined : heldIn(before, shown);
@@ -143,8 +153,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
       ? composition?.parts.filter((part) => part.kind === "card")
       : undefined;
     if (held) viewport.replace(picture.svg, subject, ...held);
-    else viewport.show(picture.svg, subject, { whole: unfolding && WHOLE, isSame });
-    minimap.show(composition);
+    else {
+      const card = index.cards.get(seen ?? "");
+      const stays = card && place && { card: spotOf(card), before: place };
+      viewport.show(picture.svg, subject, { whole: unfolding && WHOLE, isSame, stays });
+    }
+    showMinimap(composition);
     if (hadFocus) (index.ownerOf(focused) ?? index.cards.get(current()))?.focus();
     const selected = store.get("selected");
     const appears = (at: Shown | undefined) =>
@@ -155,11 +169,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
   });
   let before: GraphContent | undefined;
   store.watch(["content"], () => {
-    if (before !== store.get("content")) motion.begin();
+    const isStep = before !== store.get("content") && !store.isRest;
+    if (isStep) motion.begin();
     refresh();
     motion.play();
     // The cards that a step makes are there now.
-    if (before && before !== content && store.get("timeline")) viewport.followSubject();
+    if (before && isStep && store.get("timeline")) viewport.followSubject();
     before = content;
   });
 
@@ -278,7 +293,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     visit(shape.dataset.id ?? "");
     viewport.reveal(boxOf(shape));
   }
-  store.watch(["wire", "drawn", "selected"], revealSelected);
+  store.watch(["wire", "drawn", "selected"], () => store.isRest || revealSelected());
   viewport.onShow = () => {
     index.addRings();
     fitFirst();
@@ -338,15 +353,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
       context.announce(`paths between ${one} and ${other}`);
     } else context.announce(`no path between ${one} and ${other}`);
   }
-  element.addEventListener("pointerover", (event) => {
-    store.set("lit", index.at(event.target));
-    const titled = nearestTitle(event.target, picture);
-    tooltip.point(titled, titled ? (picture.titles.get(titled) ?? "") : "");
-  });
-  element.addEventListener("pointerleave", () => {
-    store.set("lit", "");
-    tooltip.point(undefined, "");
-  });
+  followPointer(
+    context,
+    element,
+    () => picture,
+    (target) => index.at(target),
+  );
   element.addEventListener("focusin", (event) => {
     const id = index.at(event.target);
     const shape = index.cards.get(id);
@@ -354,9 +366,10 @@ export function makeGraph(context: PanelContext): GraphPanel {
     visit(id);
     addRing(shape);
     if (!shape.matches(":focus-visible")) return;
+    store.set("lit", id);
+    if (store.isRest) return;
     viewport.reveal(boxOf(shape));
     shape.scrollIntoView?.({ block: "nearest", inline: "nearest" });
-    store.set("lit", id);
     tooltip.show(shape, picture.titles.get(shape) ?? "");
   });
   element.addEventListener("focusout", () => {

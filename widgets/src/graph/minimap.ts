@@ -1,8 +1,8 @@
 // A small picture of a large folded one with the window in it. Only for the pointer: keyboards have
 // the arrow keys, Find and the crumbs.
 
-import { html, setProps, svg } from "../lib/dom";
-import type { PanelContext } from "../panel_context";
+import { claim, html, setProps, svg } from "../lib/dom";
+import { drag } from "../lib/drag";
 import type { Box } from "./camera";
 import type { Composition } from "./composition";
 import type { Viewport } from "./viewport";
@@ -16,12 +16,8 @@ const RIM = 8;
 const FRAME = 10;
 const SIDES = ["width", "height"] as const;
 
-export interface Minimap {
-  /** Takes the picture that is shown; without one there is nothing. */
-  show(composition: Composition | undefined): void;
-}
-
-export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minimap {
+/** Gives back what takes the picture that is shown; without one there is nothing. */
+export function makeMinimap(viewport: Viewport): (composition: Composition | undefined) => void {
   const boxes = svg("g");
   const pane = svg("rect", { class: "is-window" });
   const picture = svg("svg", {}, boxes, pane);
@@ -65,9 +61,7 @@ export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minim
   viewport.onMove = follow;
 
   element.addEventListener("pointerdown", (event) => {
-    event.stopPropagation();
-    event.preventDefault();
-    const gesture = new AbortController();
+    claim(event);
     const go = ({ clientX, clientY }: PointerEvent) => {
       const frame = picture.getBoundingClientRect();
       const { width = 1, height = 1 } = content ?? {};
@@ -75,21 +69,15 @@ export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minim
       viewport.centre(x, ((clientY - frame.top) / frame.height) * height);
     };
     held = true;
-    gesture.signal.addEventListener("abort", () => {
+    go(event);
+    drag(element, event, go, () => {
       held = false;
     });
-    go(event);
-    element.setPointerCapture(event.pointerId);
-    element.addEventListener("pointermove", go, { signal: gesture.signal });
-    for (const end of ["pointerup", "pointercancel"]) {
-      element.addEventListener(end, () => gesture.abort(), { signal: gesture.signal });
-    }
-    signal.addEventListener("abort", () => gesture.abort(), { once: true });
   });
   // A click here is no click on the picture.
   element.addEventListener("click", (event) => event.stopPropagation());
 
-  const show = (composition: Composition | undefined) => {
+  return (composition) => {
     content = composition;
     if (composition) {
       const { width, height, parts } = composition;
@@ -109,5 +97,4 @@ export function makeMinimap({ signal }: PanelContext, viewport: Viewport): Minim
     }
     follow();
   };
-  return { show };
 }

@@ -1,6 +1,6 @@
-// What moves when a step is taken: gradients travel along their edges to the node that gets them,
-// cards that were not there fade in, and those that have another place go there. It is played over the picture of the step, which is whole
-// from the beginning: when it ends or is ended, nothing of it is left.
+// What moves when a step is taken: gradients travel along their edges to the node that gets them, and
+// cards that were not there fade in. It is played over the picture of the step, which is whole from the
+// beginning: when it ends or is ended, nothing of it is left.
 
 /** As long as the window glides. */
 const TRAVEL_MS = 260;
@@ -13,12 +13,6 @@ const STILL = "(prefers-reduced-motion: reduce)";
 interface Before {
   readonly isThere: boolean;
   readonly hasGradient: boolean;
-  readonly place: Place | undefined;
-}
-
-interface Place {
-  readonly x: number;
-  readonly y: number;
 }
 
 export class Motion {
@@ -42,15 +36,13 @@ export class Motion {
     this.#before?.set(element, {
       isThere: !element.classList.contains("gv-absent"),
       hasGradient: gradientOf(element) !== undefined,
-      place: placeOf(element),
     });
   }
 
   /** All elements are changed: shows what is new. */
   play(): void {
-    for (const [element, { isThere, hasGradient, place }] of this.#before ?? []) {
+    for (const [element, { isThere, hasGradient }] of this.#before ?? []) {
       const gradient = gradientOf(element);
-      if (isThere && place) this.#move(element, place);
       if (!isThere && element.getAttribute("role") === "img") this.#fade(element);
       if (!hasGradient && gradient) this.#travel(element, gradient);
     }
@@ -65,13 +57,6 @@ export class Motion {
 
   #fade(card: Element): void {
     this.#run(card.animate?.([{ opacity: 0 }, { opacity: 1 }], FADE_MS));
-  }
-
-  #move(card: Element, from: Place): void {
-    const to = placeOf(card);
-    if (!to || (to.x === from.x && to.y === from.y)) return;
-    const frames = [from, to].map(({ x, y }) => ({ transform: `translate(${x}px, ${y}px)` }));
-    this.#run(card.animate?.(frames, { duration: TRAVEL_MS, easing: "ease-out" }));
   }
 
   /** A copy of a gradient goes from its node along the edge to the node that gets it. */
@@ -104,14 +89,6 @@ export class Motion {
       animation.cancel();
     });
   }
-}
-
-/** The corner of a card. */
-function placeOf(element: Element): Place | undefined {
-  const moved = /^translate\(([-\d.]+)[ ,]+([-\d.]+)\)$/.exec(
-    element.getAttribute("transform") ?? "",
-  );
-  return moved ? { x: Number(moved[1]), y: Number(moved[2]) } : undefined;
 }
 
 /** A gradient that is on its way along an edge. */

@@ -49,18 +49,28 @@ export function neighbour(
     // To the item visited before, else to the first; for `next` that is next_functions[0].
     return trail.findLast((id) => choices.includes(id)) ?? choices[0];
   }
-  const across = flow === "down" || flow === "up" ? "x" : "y";
-  const sign = move === "after" ? 1 : -1;
-  const own = boxes.get(from.id);
+  const isAcross = flow === "down" || flow === "up";
+  return nearestAlong(from.id, isAcross, move === "after" ? 1 : -1, 3, boxes);
+}
+
+/** The box that is nearest on one side; `aside` is how much further off what is not straight on is. */
+export function nearestAlong(
+  from: string,
+  isAcross: boolean,
+  sign: 1 | -1,
+  aside: number,
+  boxes: ReadonlyMap<string, Box>,
+): string | undefined {
+  const own = boxes.get(from);
   if (!own) return undefined;
   let best: string | undefined;
   let bestCost = Number.POSITIVE_INFINITY;
   for (const [id, box] of boxes) {
     const dx = box.x + box.width / 2 - own.x - own.width / 2;
     const dy = box.y + box.height / 2 - own.y - own.height / 2;
-    const [along, off] = across === "x" ? [dx * sign, Math.abs(dy)] : [dy * sign, Math.abs(dx)];
-    const cost = along + 3 * off;
-    if (id !== from.id && along > 1 && cost < bestCost) [best, bestCost] = [id, cost];
+    const [along, off] = isAcross ? [dx * sign, Math.abs(dy)] : [dy * sign, Math.abs(dx)];
+    const cost = along + aside * off;
+    if (id !== from && along > 1 && cost < bestCost) [best, bestCost] = [id, cost];
   }
   return best;
 }

@@ -4,8 +4,8 @@ import type { Item } from "../documents/graph";
 import type { PictureChoice, QuestionPicture } from "../documents/question_picture";
 import { claim, focusable, html, setProps } from "../lib/dom";
 import type { Box } from "./camera";
-import { flowOf, moveOf, neighbour } from "./navigation";
-import { makePictureFrame, place, SAID, type Verdict } from "./question_picture";
+import { flowOf, moveOf, nearestAlong, neighbour } from "./navigation";
+import { type Asking, makePictureFrame, place, SAID, type Verdict } from "./question_picture";
 
 /** Height of a box, in units of the picture, below which its word is inside of it. */
 const LOW = 26;
@@ -21,16 +21,7 @@ export interface Picking {
   mark(verdicts: ReadonlyMap<string, Verdict>): void;
 }
 
-interface Context {
-  readonly prefix: string;
-  readonly signal: AbortSignal;
-  /** What is asked, for a screen reader. */
-  readonly label: string;
-  /** Called when a person has picked something. */
-  onChange(): void;
-}
-
-export function makePicking(picture: QuestionPicture, context: Context): Picking {
+export function makePicking(picture: QuestionPicture, context: Asking): Picking {
   const { choices, many, of } = picture;
   const { element: frame, layer } = makePictureFrame(picture, context.prefix, context.signal);
   const said = html("p", { class: "gradviz-asked-said", "aria-live": "polite" });
@@ -157,18 +148,6 @@ function boxesOf(choices: readonly PictureChoice[]): Map<string, Box> {
 
 /** The box that is nearest on the side of an arrow key. */
 function nearest(from: string, key: string, boxes: ReadonlyMap<string, Box>): string | undefined {
-  const own = boxes.get(from);
-  if (!own) return undefined;
   const isAcross = key === "ArrowLeft" || key === "ArrowRight";
-  const sign = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
-  let best: string | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const [id, box] of boxes) {
-    const dx = box.x + box.width / 2 - own.x - own.width / 2;
-    const dy = box.y + box.height / 2 - own.y - own.height / 2;
-    const along = sign * (isAcross ? dx : dy);
-    const cost = along + 2 * Math.abs(isAcross ? dy : dx);
-    if (id !== from && along > 1 && cost < least) [best, least] = [id, cost];
-  }
-  return best;
+  return nearestAlong(from, isAcross, key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1, 2, boxes);
 }

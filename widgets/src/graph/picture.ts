@@ -1,6 +1,7 @@
 // From the SVG text of a document to an element that is safe to show: known elements, no script,
 // no reference, ids of this view only.
 import { SVG } from "../lib/dom";
+import type { PanelContext } from "../panel_context";
 
 const ELEMENTS = new Set(
   "g path polygon polyline line rect circle ellipse text tspan title desc style".split(" "),
@@ -73,8 +74,27 @@ function replace(target: Element, made: Element): void {
   target.replaceChildren(...made.childNodes);
 }
 
+/** What the pointer is on in a picture: the item, of which `idAt` says the id, is lit, and the full text is
+ * told. */
+export function followPointer(
+  { store, tooltip }: PanelContext,
+  element: HTMLElement,
+  now: () => Picture,
+  idAt: (target: EventTarget | null) => string,
+): void {
+  element.addEventListener("pointerover", ({ target }) => {
+    store.set("lit", idAt(target));
+    const titled = nearestTitle(target, now());
+    tooltip.point(titled, titled ? (now().titles.get(titled) ?? "") : "");
+  });
+  element.addEventListener("pointerleave", () => {
+    store.set("lit", "");
+    tooltip.point(undefined, "");
+  });
+}
+
 /** The hovered element that has a full text. */
-export function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
+function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
   let found = target instanceof Element ? target : null;
   while (found && !picture.titles.has(found)) found = found.parentElement;
   return found && found !== picture.svg ? found : undefined;

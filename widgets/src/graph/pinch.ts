@@ -1,21 +1,18 @@
 // Two fingers on the picture: zoom and move. One finger is the page's, which it scrolls.
 
-export interface Pinch {
-  /** The middle between the fingers before, and now. */
-  readonly from: Readonly<{ x: number; y: number }>;
-  readonly to: Readonly<{ x: number; y: number }>;
-  /** How much further apart the fingers are than before. */
-  readonly factor: number;
-}
-
+/** Two fingers: the middle between them, within the element. */
 interface Fingers {
   readonly x: number;
   readonly y: number;
   readonly apart: number;
 }
 
-/** Calls `moved` with positions within the element for every movement of two fingers on it. */
-export function listenForPinch(element: HTMLElement, moved: (pinch: Pinch) => void): void {
+/** Calls `moved` for every movement of two fingers: where they were, where they are, and how much
+ * further apart. */
+export function listenForPinch(
+  element: HTMLElement,
+  moved: (from: Fingers, to: Fingers, factor: number) => void,
+): void {
   let before: Fingers | undefined;
   const read = ({ touches }: TouchEvent): Fingers | undefined => {
     const [one, other] = touches;
@@ -31,9 +28,7 @@ export function listenForPinch(element: HTMLElement, moved: (pinch: Pinch) => vo
     const now = read(event);
     // The browser would scroll or zoom the page with both fingers.
     if (now && event.cancelable) event.preventDefault();
-    if (now && before && before.apart > 0) {
-      moved({ from: before, to: now, factor: now.apart / before.apart });
-    }
+    if (now && before && before.apart > 0) moved(before, now, now.apart / before.apart);
     before = now;
   };
   for (const name of ["touchstart", "touchmove", "touchend", "touchcancel"] as const) {

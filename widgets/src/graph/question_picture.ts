@@ -2,7 +2,7 @@
 // technology the controls are the picture: what they say is all that is in it.
 
 import type { PlacedBox, QuestionPicture } from "../documents/question_picture";
-import { html, setProps } from "../lib/dom";
+import { html, onResize, setProps } from "../lib/dom";
 import { parsePicture } from "./picture";
 
 /** How small and how large a picture is shown; what does not fit then is scrolled to. */
@@ -19,6 +19,16 @@ export const SAID: Readonly<Record<Verdict, string>> = {
   wrong: "✕ wrong",
   missed: "◆ the answer",
 };
+
+/** What the controls of a picture need. */
+export interface Asking {
+  readonly prefix: string;
+  readonly signal: AbortSignal;
+  /** What is asked, for a screen reader. */
+  readonly label: string;
+  /** Called when a person has picked or typed something. */
+  onChange(): void;
+}
 
 export interface PictureFrame {
   readonly element: HTMLElement;
@@ -56,11 +66,7 @@ export function makePictureFrame(
     onFit(room, zoom);
   };
   resize();
-  if ("ResizeObserver" in globalThis) {
-    const observer = new ResizeObserver(resize);
-    observer.observe(element);
-    signal.addEventListener("abort", () => observer.disconnect());
-  }
+  onResize(element, signal, resize);
   return { element, layer };
 }
 

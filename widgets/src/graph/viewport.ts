@@ -1,7 +1,7 @@
 // The window onto the picture: drag, pinch, zoom, fit, and the view of a step.
 
-import { claim, focusable, html, SVG } from "../lib/dom";
-import { icon } from "../lib/icons";
+import { makeButton } from "../lib/button";
+import { claim, html, onResize, SVG } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import {
   type Box,
@@ -36,7 +36,7 @@ const PAN: Record<Direction, readonly [number, number]> = {
   down: [0, -PAN_STEP],
   right: [-PAN_STEP, 0],
 };
-const ARROWS: Record<string, Direction> = {
+export const ARROWS: Record<string, Direction> = {
   ArrowUp: "up",
   ArrowLeft: "left",
   ArrowRight: "right",
@@ -47,6 +47,12 @@ const ARROWS: Record<string, Direction> = {
 export interface Shapes {
   readonly card: Element;
   readonly around: readonly Element[];
+}
+
+interface Showing {
+  readonly whole?: number | undefined;
+  readonly isSame?: boolean;
+  readonly stays?: { readonly card: Element; readonly before: Box } | undefined;
 }
 
 export class Viewport {
@@ -87,29 +93,33 @@ export class Viewport {
     this.pad = this.#makePad(tooltip);
     this.element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.element.addEventListener("pointerdown", (event) => this.#drag(event));
-    listenForPinch(this.element, (move) => {
-      const { x, y, k } = zoomAt(this.#camera, move.from, move.factor);
+    listenForPinch(this.element, (from, to, factor) => {
+      const { x, y, k } = zoomAt(this.#camera, from, factor);
       this.#touched = true;
-      this.#apply({ k, x: x + move.to.x - move.from.x, y: y + move.to.y - move.from.y });
+      this.#apply({ k, x: x + to.x - from.x, y: y + to.y - from.y });
     });
-    if ("ResizeObserver" in globalThis) {
-      const observer = new ResizeObserver(() => this.#resized());
-      observer.observe(this.element);
-      signal.addEventListener("abort", () => observer.disconnect());
-    }
+    onResize(this.element, signal, () => this.#resized());
   }
 
   /** Shows a picture, and of a large one the part that `subject` says; not smaller than `whole`,
-      or than can be read well. `isSame`: another view of the same graph. */
+      or than can be read well. `isSame`: another view of the same graph, of which a card that was at
+      a place before `stays` where a person sees it. */
   show(
     svg: SVGSVGElement,
     subject: () => Shapes | undefined,
-    { whole, isSame }: { readonly whole?: number | undefined; readonly isSame?: boolean } = {},
+    { whole, isSame, stays }: Showing = {},
   ): void {
     this.#whole = whole ?? Number.POSITIVE_INFINITY;
     if (!isSame) this.#room = { width: 1, height: 1 };
     const same = this.#take(svg, subject);
-    if (same && this.#touched) this.#apply(this.#camera);
+    if (stays && (same || this.#touched)) {
+      const [{ x, y, k }, after] = [this.#camera, this.boxOf(stays.card)];
+      this.#hold({
+        k,
+        x: x + k * (stays.before.x - after.x),
+        y: y + k * (stays.before.y - after.y),
+      });
+    } else if (same && this.#touched) this.#apply(this.#camera);
     else this.#home();
   }
 
@@ -378,14 +388,10 @@ export class Viewport {
     const buttons = new Map<Direction, HTMLButtonElement>();
     for (const direction of Object.keys(PAN) as Direction[]) {
       const label = `Move the window ${direction}`;
-      const props = {
-        type: "button",
-        class: `gradviz-button is-${direction}`,
-        "aria-label": label,
-      };
-      const button = focusable(html("button", props, icon(direction)), buttons.size ? -1 : 0);
-      button.addEventListener("click", () => this.pan(direction));
-      tooltip.attach(button, () => label);
+      const run = () => this.pan(direction);
+      const button = makeButton({ tooltip }, { label, icon: direction, run });
+      button.classList.add(`is-${direction}`);
+      button.tabIndex = buttons.size ? -1 : 0;
       buttons.set(direction, button);
       pad.append(button);
     }

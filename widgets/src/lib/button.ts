@@ -12,6 +12,13 @@ export interface Tool {
   run(button: HTMLButtonElement): void;
 }
 
+/** A button with a word. */
+export function action(label: string, run: () => void): HTMLButtonElement {
+  const button = focusable(html("button", { type: "button", class: "gradviz-button" }, label));
+  button.addEventListener("click", run);
+  return button;
+}
+
 export function makeButton(
   { tooltip }: { readonly tooltip: Tooltip },
   tool: Tool,

@@ -10,10 +10,7 @@ export function html<K extends keyof HTMLElementTagNameMap>(
   props: Props = {},
   ...children: (Node | string)[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  setProps(made, props);
-  made.append(...children);
-  return made;
+  return filled(document.createElement(tag), props, children);
 }
 
 export function svg<K extends keyof SVGElementTagNameMap>(
@@ -21,10 +18,23 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   props: Props = {},
   ...children: (Node | string)[]
 ): SVGElementTagNameMap[K] {
-  const made = document.createElementNS(SVG, tag);
+  return filled(document.createElementNS(SVG, tag), props, children);
+}
+
+function filled<T extends Element>(made: T, props: Props, children: (Node | string)[]): T {
   setProps(made, props);
   made.append(...children);
   return made;
+}
+
+/** What stands under a heading. */
+export function under(heading: string, css: string, ...content: Node[]): HTMLElement {
+  return html(
+    "div",
+    { class: css },
+    html("div", { class: "gradviz-heading" }, heading),
+    ...content,
+  );
 }
 
 export function setProps(target: Element, props: Props): void {
@@ -51,6 +61,25 @@ export function claim(event: Event): void {
   event.stopPropagation();
 }
 
+/** Puts other children into an element. The focus stays on the button about the same, else on the one at
+ * the same place, else it goes to `heir`. */
+export function refill(
+  element: HTMLElement,
+  heir: HTMLElement,
+  ...children: (Node | string)[]
+): void {
+  const stops = () => [...element.querySelectorAll<HTMLElement>("button, summary")];
+  const about = ({ dataset, textContent }: HTMLElement) =>
+    dataset.word ?? dataset.line ?? textContent;
+  const before = stops();
+  const at = before.indexOf(document.activeElement as HTMLElement);
+  element.replaceChildren(...children);
+  const focused = before[at];
+  if (!focused) return;
+  const now = stops();
+  (now.find((one) => about(one) === about(focused)) ?? now[at] ?? heir).focus();
+}
+
 /** Half a surrogate pair becomes U+FFFD; encodeURIComponent would throw on it. */
 export function wellFormed(text: string): string {
   return text.toWellFormed?.() ?? text.replace(/[\ud800-\udfff]/gu, "\ufffd");
@@ -63,6 +92,23 @@ export function scrollWithin(frame: HTMLElement, target: HTMLElement, above = 0)
   const bottom = top + target.offsetHeight - frame.clientHeight;
   if (frame.scrollTop > top - above) frame.scrollTop = top - above;
   else if (frame.scrollTop < bottom) frame.scrollTop = bottom;
+}
+
+/** Calls whenever the size of an element changes, and when it gets its first one. */
+export function onResize(element: Element, signal: AbortSignal, call: () => void): void {
+  if (!("ResizeObserver" in globalThis)) return;
+  const observer = new ResizeObserver(call);
+  observer.observe(element);
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/** Says sentences to a screen reader, from an element that is not seen. */
+export function makeLive(role?: "status"): [HTMLElement, (sentence: string) => void] {
+  const live = html("div", { class: "gradviz-hidden", role, "aria-live": "polite" });
+  const announce = (sentence: string) => {
+    live.textContent = sentence;
+  };
+  return [live, announce];
 }
 
 let views = 0;

@@ -2,7 +2,7 @@
 // new document can be read; until then the old one stays.
 
 import { inflateDocument } from "../documents/parse";
-import type { Listener, Model } from "./store";
+import { hear, type Listener, type Model } from "./store";
 
 export class InflatedModel implements Model {
   readonly #model: Model;
@@ -14,10 +14,8 @@ export class InflatedModel implements Model {
 
   constructor(model: Model, signal: AbortSignal) {
     this.#model = model;
-    const changed = () => this.#inflate();
-    model.on("change:wire", changed);
+    hear(model, "change:wire", () => this.#inflate(), signal);
     signal.addEventListener("abort", () => {
-      model.off?.("change:wire", changed);
       this.#turn += 1;
     });
     this.#inflate();

@@ -1,7 +1,7 @@
 // Questions to the kernel that are answered by a file. Messages carry them, not traits: what a trait
 // holds is stored with the notebook.
 
-import type { Model } from "./store";
+import { hear, type Model } from "./store";
 
 /** How long an answer may take that nobody can cancel. */
 const PATIENCE = 20_000;
@@ -9,6 +9,9 @@ const NONE = 'this page has no kernel; in Python: save("steps.svg", animated=Tru
 const CANCELLED = "no longer waited for";
 const GONE = "the kernel that made this has ended: run the cell again";
 const SILENT = "the kernel does not answer: run the cell again";
+
+/** What a model of ipywidgets fires when its kernel restarts. */
+const GONE_EVENT = "comm_live_update";
 
 /** The animation of a recording; the next hint; the insides of folds; nodes that are found. */
 export type Question =
@@ -37,6 +40,16 @@ export class Kernel {
   /** Whether there may be one: a saved page has none. */
   get isThere(): boolean {
     return this.#model.send !== undefined;
+  }
+
+  /** Asks for the other steps of a recording, which come as its document; false where no kernel is. */
+  askForRest(): boolean {
+    return tell(this.#model, { ask: "rest" });
+  }
+
+  /** Calls the listener when the notebook says that the kernel has ended; not every one does. */
+  whenGone(listener: () => void): void {
+    hear(this.#model, GONE_EVENT, listener, this.#signal);
   }
 
   /** The bytes that the kernel sends when it is asked for something.
@@ -81,18 +94,24 @@ export class Kernel {
       const timer = cancel ? undefined : setTimeout(late, PATIENCE);
       this.#signal.addEventListener("abort", end, { once: true });
       model.on("msg:custom", listen);
-      try {
-        model.send({ ask: what, number });
-      } catch {
-        // The kernel that made the widget has ended.
-        end();
-        reject(new Error(GONE));
-      }
+      if (tell(model, { ask: what, number })) return;
+      end();
+      reject(new Error(GONE));
     });
   }
 }
 
-function cancelled(signal: AbortSignal): Promise<never> {
+/** Sends a message that may have no answer; false where the kernel that made the widget has ended. */
+export function tell(model: Model, message: unknown): boolean {
+  try {
+    model.send?.(message);
+    return model.send !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+export function cancelled(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(new Error(CANCELLED)), { once: true });
   });

@@ -6,16 +6,8 @@ import { type AnyDocument, parseDocument } from "../documents/parse";
 import { isDrawnIn } from "../documents/pictures";
 import { isRecording, type RecordingDocument } from "../documents/recording";
 import { isReport } from "../documents/report";
-import type { Theme } from "../lib/theme";
-import {
-  type Arrived,
-  type Chosen,
-  Folds,
-  NOTHING_ARRIVED,
-  openedNow,
-  replaced,
-  type Unfolding,
-} from "./folds";
+import type { Arrived, Chosen, Unfolding } from "./folds";
+import { Folds, NOTHING_ARRIVED, openedNow, replaced } from "./folds";
 import { Kernel } from "./kernel";
 import { type Opened, Timeline } from "./timeline";
 
@@ -33,31 +25,14 @@ export interface Model {
   readonly send?: ((content: unknown) => void) | undefined;
 }
 
-/** Names are those of the Python traits. */
-export interface Traits {
-  readonly wire: AnyDocument;
-  readonly selected: string;
-  readonly height: number;
-  readonly engine_arrows: boolean;
-  /** "auto" for the one that the document opens with. */
-  readonly density: Density | "auto";
-  readonly theme: Theme;
-  /** The number of a step, 7 or "7.3"; -1 for the one the recording opens at. */
-  readonly step: number | string;
-  /** Whether all sub-steps are shown. */
-  readonly detail: boolean;
-  /** Steps a second while playing. */
-  readonly speed: number;
-  /** The node around which a large graph is drawn, "" for its first nodes; undefined where Python
-   * cannot draw another part. */
-  readonly focus: string | undefined;
-  /** Whether it is alone in a page that was saved, without a kernel. */
-  readonly page: boolean;
-  /** What was asked of the function that is explored. */
-  readonly request: Request;
-  /** Turn of the last request that Python answered; -1 where no Python is. */
-  readonly answered: number;
+/** Listens to a model until the signal ends. */
+export function hear(model: Model, event: string, listener: Listener, signal: AbortSignal): void {
+  model.on(event, listener);
+  signal.addEventListener("abort", () => model.off?.(event, listener));
 }
+
+/** Mounts a widget of its own for the document of a model into an element. */
+export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
 
 /** New values for inputs of a function. */
 export interface Request {
@@ -116,24 +91,34 @@ export interface Derived {
 
 export type StoreState = Traits & Local & Derived;
 
-const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = {
+/** Names are those of the Python traits. */
+const TRAITS = {
   wire: parseDocument,
-  selected: (value) => (typeof value === "string" ? value : ""),
-  height: (value) => (typeof value === "number" && value > 0 ? value : 0),
-  engine_arrows: (value) => value === true,
-  density: (value) => DENSITIES.find((known) => known === value) ?? "auto",
-  theme: (value) => (value === "light" || value === "dark" ? value : "auto"),
-  step: (value) =>
+  selected: (value: unknown) => (typeof value === "string" ? value : ""),
+  height: (value: unknown) => (typeof value === "number" && value > 0 ? value : 0),
+  engine_arrows: (value: unknown) => value === true,
+  /** "auto" for the one that the document opens with. */
+  density: (value: unknown) => DENSITIES.find((known) => known === value) ?? "auto",
+  /** The number of a step, 7 or "7.3"; -1 for the one the recording opens at. */
+  step: (value: unknown) =>
     typeof value === "string" || (Number.isInteger(value) && (value as number) >= 0)
       ? (value as string | number)
       : -1,
-  detail: (value) => value === true,
-  speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
-  focus: (value) => (typeof value === "string" ? value : undefined),
-  page: (value) => value === true,
-  request: (value) => (value as Request | undefined) ?? { turn: 0, values: [] },
-  answered: (value) => (Number.isInteger(value) ? (value as number) : -1),
+  /** Whether all sub-steps are shown. */
+  detail: (value: unknown) => value === true,
+  /** Steps a second while playing. */
+  speed: (value: unknown) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
+  /** The node around which a large graph is drawn, "" for its first nodes; undefined where Python
+   * cannot draw another part. */
+  focus: (value: unknown) => (typeof value === "string" ? value : undefined),
+  /** Whether it is alone in a page that was saved, without a kernel. */
+  page: (value: unknown) => value === true,
+  /** What was asked of the function that is explored. */
+  request: (value: unknown) => (value as Request | undefined) ?? { turn: 0, values: [] },
+  /** Turn of the last request that Python answered; -1 where no Python is. */
+  answered: (value: unknown) => (Number.isInteger(value) ? (value as number) : -1),
 };
+export type Traits = { readonly [K in keyof typeof TRAITS]: ReturnType<(typeof TRAITS)[K]> };
 
 const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits | keyof Local)[] } = {
   timeline: ["wire"],
@@ -162,6 +147,9 @@ const NOTHING: GraphContent = {
 
 export class Store {
   readonly kernel: Kernel;
+  /** While listeners hear of a document: whether it is the one before with its other steps, so that
+   * what is seen stays. */
+  isRest = false;
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
@@ -194,23 +182,10 @@ export class Store {
     this.#model = model;
     this.#signal = signal;
     this.#onError = onError;
-    const heard: [string, () => void][] = [];
     for (const name of Object.keys(TRAITS) as (keyof Traits)[]) {
-      const changed = () => {
-        if (name === "wire") {
-          this.#wire = this.#timeline = undefined;
-          this.#folds = this.#unfolding = this.#content = undefined;
-          this.#local = { ...this.#local, opened: NONE, ...FOLDED };
-        }
-        this.#notify(name);
-      };
-      model.on(`change:${name}`, changed);
-      heard.push([`change:${name}`, changed]);
+      hear(model, `change:${name}`, () => this.#notify(name), signal);
     }
-    signal.addEventListener("abort", () => {
-      for (const [event, listener] of heard) model.off?.(event, listener);
-      this.#listeners.clear();
-    });
+    signal.addEventListener("abort", () => this.#listeners.clear());
   }
 
   get<K extends keyof StoreState>(name: K): StoreState[K] {
@@ -247,6 +222,22 @@ export class Store {
       if (name in FOLLOWS) this.#told.set(name as keyof Derived, this.get(name));
     }
     listener();
+  }
+
+  /** Takes another document; where it is the one before with its other steps, all that a person has
+   * opened stays open. */
+  #take(): void {
+    const before = this.#timeline;
+    const { opened, unfolded, root, between } = this.#local;
+    this.#wire = this.#timeline = undefined;
+    this.#folds = this.#unfolding = this.#content = undefined;
+    this.#local = { ...this.#local, opened: NONE, ...FOLDED };
+    this.isRest = before?.recording.of !== undefined && isRecording(this.#document());
+    const now = this.isRest ? this.get("timeline") : undefined;
+    if (!before || !now) return;
+    const places = [...opened].flatMap((place) => now.placeOf(before.nameOf(place)) ?? []);
+    const kept = places.length ? new Set([...now.openedFirst, ...places]) : NONE;
+    this.#local = { ...this.#local, unfolded, root, between, opened: kept };
   }
 
   #document(): AnyDocument {
@@ -319,6 +310,7 @@ export class Store {
   #notify(name: keyof StoreState): void {
     if (this.#signal.aborted) return;
     try {
+      if (name === "wire") this.#take();
       for (const listener of this.#listeners.get(name) ?? []) listener();
       for (const derived of Object.keys(FOLLOWS) as (keyof Derived)[]) {
         if (!FOLLOWS[derived].includes(name as keyof Traits | keyof Local)) continue;
@@ -330,5 +322,6 @@ export class Store {
     } catch (error) {
       this.#onError(error);
     }
+    if (name === "wire") this.isRest = false;
   }
 }

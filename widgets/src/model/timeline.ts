@@ -123,37 +123,28 @@ export class Timeline {
 
   #fold(before: StepState | undefined, first: number, last: number): StepState {
     const views = this.recording.views.slice(first, last + 1);
-    const fold = <T>(known: ReadonlyMap<string, T> | undefined, changes: Delta<T>[]) => {
+    const fold = <T>(
+      known: ReadonlyMap<string, T> | undefined,
+      changes: (view: StepView, i: number) => Delta<T>,
+    ) => {
       const made = new Map(known);
-      for (const [key, value] of changes.flatMap((change) => Object.entries(change))) {
+      for (const [key, value] of views.flatMap((view, i) => Object.entries(changes(view, i)))) {
         if (value === null) made.delete(key);
         else made.set(key, value);
       }
       return made;
     };
     const variants = (density: Density) =>
-      fold(
-        before?.at.get(density),
-        views.flatMap(({ at }, i) => [
-          at[density] ?? {},
-          this.#later.get(first + i)?.[density] ?? {},
-        ]),
-      );
+      fold(before?.at.get(density), ({ at }, i) => ({
+        ...at[density],
+        ...this.#later.get(first + i)?.[density],
+      }));
     const drawn = DENSITIES.filter((density) => this.recording.pictures[density]);
     return {
       at: new Map(drawn.map((density) => [density, variants(density)])),
-      items: fold(
-        before?.items,
-        views.map(({ items }) => items),
-      ),
-      tensors: fold(
-        before?.tensors,
-        views.map(({ tensors }) => tensors),
-      ),
-      rows: fold(
-        before?.rows,
-        views.map(({ rows }) => rows),
-      ),
+      items: fold(before?.items, ({ items }) => items),
+      tensors: fold(before?.tensors, ({ tensors }) => tensors),
+      rows: fold(before?.rows, ({ rows }) => rows),
     };
   }
 
@@ -187,8 +178,8 @@ export class Timeline {
 
   /** How many steps there are, sub-steps aside: the number of the last one. */
   get count(): number {
-    const last = this.recording.views.findLast(({ number }) => number.length === 1);
-    return last?.number[0] ?? 0;
+    const { of, views } = this.recording;
+    return of?.last ?? views.findLast(({ number }) => number.length === 1)?.number[0] ?? 0;
   }
 
   /** The step that a sub-step is directly inside of. */
@@ -276,12 +267,6 @@ export class Timeline {
     return known;
   }
 
-  /** The step itself, or the visible step that it is inside of. */
-  enclosing(index: number, opened: Opened): number {
-    const steps = this.visible(opened);
-    return steps.find((step) => step >= index) ?? steps.at(-1) ?? 0;
-  }
-
   /** Steps at which a line has run, those inside it while it has not: of these or, where none
    * is, of all steps. */
   stepsOf(line: string, steps: readonly number[]): readonly number[] {
@@ -317,7 +302,7 @@ export class Timeline {
 
   /** The name of an id at the first step that has it. */
   labelOf(id: string): string | undefined {
-    this.#labels ??= labelsIn(this.recording.views);
+    this.#labels ??= new Map(this.everyItem.map((item) => [item.id, item.label]));
     return this.#labels.get(id);
   }
 
@@ -362,14 +347,6 @@ export function inOrder<T>(known: ReadonlyMap<string, T>): (readonly [string, T]
   return [...known].sort(
     ([a], [b]) => a.charCodeAt(0) - b.charCodeAt(0) || number(a) - number(b) || (a < b ? -1 : 1),
   );
-}
-
-function labelsIn(views: readonly StepView[]): ReadonlyMap<string, string> {
-  const labels = new Map<string, string>();
-  for (const [id, item] of views.flatMap(({ items }) => Object.entries(items))) {
-    if (item && !labels.has(id)) labels.set(id, item.label);
-  }
-  return labels;
 }
 
 /** Each node and tensor of a leaf -> the others on its card. */

@@ -1,26 +1,17 @@
 // Find: a field, the number of matches, Enter for the next one.
 
 import type { Item } from "../documents/graph";
+import type { FoldActions } from "../graph/fold_actions";
+import type { GraphPanel } from "../graph/graph_panel";
 import { claim, focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { countWords, findItems, isBox } from "../model/search";
 import type { PanelContext } from "../panel_context";
 
-/** Nodes of a large graph that are not listed. */
-export interface More {
-  readonly hasMore: boolean;
-  /** How many nodes a query finds beside those that are listed now. */
-  left(query: string): number;
-  /** Fetches what a query finds; false where it was not found out: then the reason is said, or something else is asked. */
-  find(query: string): Promise<boolean>;
-}
-
+/** Finds nodes of a large graph that are not listed. */
+type More = Pick<FoldActions, "hasMore" | "left" | "find">;
 /** Where the focus goes from the field. */
-export interface Goal {
-  /** Selects an item and moves the focus to it, if it is drawn. */
-  reach(id: string): Promise<void>;
-  focus(): void;
-}
+type Goal = Pick<GraphPanel, "reach" | "focus">;
 
 export interface Find {
   readonly element: HTMLElement;

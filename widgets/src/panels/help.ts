@@ -3,8 +3,7 @@
 import { isRecording } from "../documents/recording";
 import { isReport } from "../documents/report";
 import { makeButton } from "../lib/button";
-import { claim, focusable, html } from "../lib/dom";
-import { icon } from "../lib/icons";
+import { claim, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 
 type Key = readonly [keys: string, what: string];
@@ -62,20 +61,13 @@ const KEYS: readonly Key[] = [
   ["two fingers", "zoom and move the graph"],
 ];
 
-export interface Help {
-  readonly button: HTMLButtonElement;
-  readonly element: HTMLElement;
-  open(): void;
-}
+export type Help = ReturnType<typeof makeHelp>;
 
-export function makeHelp(context: PanelContext): Help {
+export function makeHelp(context: PanelContext) {
   const id = `${context.prefix}-keys`;
   const props = { class: "gradviz-help", role: "dialog", "aria-labelledby": id, hidden: true };
   const element = html("div", props);
-  const close = focusable(
-    html("button", { type: "button", class: "gradviz-button", "aria-label": "Close" }),
-  );
-  close.append(icon("close"));
+  const close = makeButton(context, { label: "Close", icon: "close", run: () => shut() });
   const list = html("dl");
   context.store.watch(["wire"], () => {
     const wire = context.store.get("wire");
@@ -121,7 +113,6 @@ export function makeHelp(context: PanelContext): Help {
     hint: "Keys (?)",
     run: open,
   });
-  close.addEventListener("click", shut);
   element.addEventListener("keydown", (event) => {
     if (event.key === "Tab") claim(event);
     if (event.key !== "Escape") return;

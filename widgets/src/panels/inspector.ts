@@ -7,7 +7,6 @@ import { callOf, canDraw, drawAround } from "../graph/extent";
 import type { FoldActions } from "../graph/fold_actions";
 import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
-import { icon } from "../lib/icons";
 import { subjectsOf } from "../model/related";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
@@ -29,7 +28,7 @@ export interface Inspector {
 }
 
 export function makeInspector(context: PanelContext, folds: FoldActions): Inspector {
-  const { store, prefix, tooltip } = context;
+  const { store, prefix } = context;
   const element = html("div", {
     class: "gradviz-inspector",
     role: "group",
@@ -37,13 +36,10 @@ export function makeInspector(context: PanelContext, folds: FoldActions): Inspec
   });
   focusable(element, 0);
   const title = html("div", { class: "gradviz-inspector-title", id: `${prefix}-details` });
-  const close = focusable(
-    html("button", { type: "button", class: "gradviz-button", "aria-label": "Close details" }),
-    -1,
-  );
-  close.append(icon("close"));
-  close.addEventListener("click", () => shut());
-  tooltip.attach(close, () => "Close, and select nothing (Esc)");
+  const hint = "Close, and select nothing (Esc)";
+  const run = () => void shut();
+  const close = makeButton(context, { label: "Close details", icon: "close", hint, run });
+  close.tabIndex = -1;
   // Rows of a report that have been opened are read, not the details of their box.
   const isBlock = () =>
     isReport(store.get("wire")) && store.get("unfolding")?.folds.get(store.get("selected"));

@@ -1,8 +1,9 @@
 // The recorded code: the line that just ran, the next line, and what each line made.
 
 import type { Source, StepView } from "../documents/recording";
-import { claim, focusable, html, scrollWithin } from "../lib/dom";
+import { focusable, html, onResize, refill, scrollWithin } from "../lib/dom";
 import { codeElements } from "../lib/python_code";
+import { roveTabindex } from "../lib/roving";
 import { relatedTo } from "../model/related";
 import { lineId } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
@@ -44,12 +45,9 @@ function stateOf(view: StepView, line: string): LineState | undefined {
 export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): HTMLElement {
   const element = html("div", { class: "gradviz-code", role: "group", "aria-label": "Code" });
   const rows = new Map<string, CodeRow>();
-  let stops: HTMLElement[] = [];
   /** The line that must stay visible. */
   let shown: HTMLElement | undefined;
-  const setStop = (to: HTMLElement | undefined) => {
-    for (const stop of stops) stop.tabIndex = stop === to ? 0 : -1;
-  };
+  const setStop = roveTabindex(element, ["ArrowUp", "ArrowDown"], true);
 
   store.watch(["timeline"], () => {
     const timeline = store.get("timeline");
@@ -60,13 +58,15 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
       Object.keys(timeline.recording.links.lines).map((line) => `line:${line}`),
     );
     for (const view of timeline.recording.views) known.add(lineId(view));
-    element.replaceChildren(
+    refill(
+      element,
+      element,
       ...timeline.recording.codes.map((source, code) => sourceElement(source, code, known, rows)),
     );
-    stops = [...element.querySelectorAll("button")];
-    setStop(stops[0]);
+    const first = element.querySelector("button");
+    if (!element.contains(document.activeElement)) setStop(first ?? undefined);
     // A scrolling region must be reachable by keyboard, even without buttons inside.
-    if (stops.length) element.removeAttribute("tabindex");
+    if (first) element.removeAttribute("tabindex");
     else focusable(element, 0);
   });
 
@@ -86,7 +86,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     }
     shown = (rows.get(now) ?? rows.get(next))?.element;
     if (!shown) return;
-    if (stops.includes(shown) && !element.contains(document.activeElement)) setStop(shown);
+    if (shown.matches("button") && !element.contains(document.activeElement)) setStop(shown);
   });
   store.watch(["at", "timeline", "visible"], () => {
     const view = store.get("timeline")?.view(store.get("at"));
@@ -103,11 +103,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     // With its labels a line may be higher.
     if (shown) scrollWithin(element, shown);
   });
-  if ("ResizeObserver" in globalThis) {
-    const observer = new ResizeObserver(() => shown && scrollWithin(element, shown));
-    observer.observe(element);
-    signal.addEventListener("abort", () => observer.disconnect());
-  }
+  onResize(element, signal, () => shown && scrollWithin(element, shown));
 
   store.watch(["lit", "timeline"], () => {
     const light = relatedTo(store.get("timeline"), store.get("lit"));
@@ -118,19 +114,9 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     (target as Element | null)?.closest<HTMLElement>("[data-line]")?.dataset.line ?? "";
   element.addEventListener("pointerover", (event) => store.set("lit", lineAt(event.target)));
   element.addEventListener("pointerleave", () => store.set("lit", ""));
-  element.addEventListener("focusin", (event) => {
-    store.set("lit", lineAt(event.target));
-    if (stops.includes(event.target as HTMLElement)) setStop(event.target as HTMLElement);
-  });
+  element.addEventListener("focusin", (event) => store.set("lit", lineAt(event.target)));
   element.addEventListener("focusout", () => store.set("lit", ""));
   element.addEventListener("click", (event) => cursor.jumpToLine(lineAt(event.target)));
-  element.addEventListener("keydown", (event) => {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const from = stops.indexOf(event.target as HTMLElement);
-    if (by === undefined || from < 0) return;
-    claim(event);
-    stops[Math.max(0, Math.min(from + by, stops.length - 1))]?.focus();
-  });
   return element;
 }
 

@@ -3,11 +3,13 @@
 
 import { wordsOf } from "../documents/sentence";
 import { makeButton, type Tool } from "../lib/button";
-import { claim, focusable, html } from "../lib/dom";
+import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { makePopover } from "../lib/popover";
+import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { type Playback, WHY_NOT } from "./playback";
+import { makeRest } from "./rest";
 import { makeSlider } from "./slider";
 import type { StepCursor } from "./step_cursor";
 
@@ -20,6 +22,7 @@ export function makeControls(
 ): HTMLElement {
   const { store, announce } = context;
   const where = html("p", { class: "gradviz-where" });
+  const still = makeRest(context);
   const more = makePopover(
     context,
     "More about steps",
@@ -49,7 +52,7 @@ export function makeControls(
   store.watch(["at", "visible", "timeline"], () => {
     const [first, ...rest] = [cursor.count, ...cursor.where];
     const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
-    where.replaceChildren(html("strong", {}, first ?? ""), ...words);
+    where.replaceChildren(html("strong", {}, first ?? ""), ...words, still);
   });
   store.watch(["at", "visible", "timeline", "playing"], () => {
     const timeline = store.get("timeline");
@@ -64,84 +67,51 @@ export function makeControls(
   return element;
 }
 
-type Way = Tool & { readonly at: () => boolean };
+/** A button that goes to a place among the steps that are shown. */
+interface Way extends Pick<Required<Tool>, "icon" | "label" | "hint"> {
+  readonly goal: () => number;
+}
 
 /** One tab stop: left and right step as the buttons do; up and down move between the buttons. */
 function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement {
-  const ways: readonly Way[] = [
-    {
-      label: "Back",
-      icon: "back",
-      words: "Back",
-      hint: "Back (←, or [ in the graph)",
-      at: () => cursor.place <= 0,
-      run: () => cursor.go(cursor.place - 1),
-    },
-    {
-      label: "Forward",
-      icon: "forward",
-      words: "Forward",
-      hint: "Forward (→, or ] in the graph)",
-      at: () => cursor.place >= cursor.last,
-      run: () => cursor.go(cursor.place + 1),
-    },
+  const [back, forward] = [-1, 1].map((by) => () => cursor.place + by) as [
+    Way["goal"],
+    Way["goal"],
   ];
-  const buttons = makeWays(context, ways);
-  const bar = html(
-    "div",
-    {
-      class: "gradviz-group",
-      role: "toolbar",
-      "aria-label": "Step",
-      "aria-orientation": "vertical",
-    },
-    ...buttons,
-  );
-  const setStop = (to: Element | undefined) => {
-    for (const button of buttons) button.tabIndex = button === to ? 0 : -1;
-  };
-  setStop(buttons[1]);
-  bar.addEventListener("focusin", (event) => setStop(event.target as Element));
-  bar.addEventListener("keydown", (event) => {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const from = buttons.indexOf(event.target as HTMLButtonElement);
-    if (by === undefined || from < 0) return;
-    claim(event);
-    buttons[(from + by + buttons.length) % buttons.length]?.focus();
-  });
+  const buttons = makeWays(context, cursor, [
+    { label: "Back", icon: "back", hint: "Back (←, or [ in the graph)", goal: back },
+    { label: "Forward", icon: "forward", hint: "Forward (→, or ] in the graph)", goal: forward },
+  ]);
+  const props = { role: "toolbar", "aria-label": "Step", "aria-orientation": "vertical" };
+  const bar = html("div", { class: "gradviz-group", ...props }, ...buttons);
+  roveTabindex(bar, ["ArrowUp", "ArrowDown"], true)(buttons[1]);
   return bar;
 }
 
 /** Buttons that say when there is nothing further. */
-function makeWays(context: PanelContext, ways: readonly Way[]): HTMLButtonElement[] {
-  const buttons = ways.map((way) => makeButton(context, way));
+function makeWays(
+  context: PanelContext,
+  cursor: StepCursor,
+  ways: readonly Way[],
+): HTMLButtonElement[] {
+  const buttons = ways.map(({ goal, ...tool }) =>
+    makeButton(context, { ...tool, words: tool.label, run: () => cursor.go(goal()) }),
+  );
   context.store.watch(["at", "visible", "timeline"], () => {
+    const { place, last } = cursor;
     // Not `disabled`, because a disabled button loses the focus at the last step.
-    ways.forEach((way, i) => {
-      buttons[i]?.setAttribute("aria-disabled", String(way.at()));
+    ways.forEach(({ goal }, i) => {
+      const isHere = Math.max(0, Math.min(goal(), last)) === place;
+      buttons[i]?.setAttribute("aria-disabled", String(isHere));
     });
   });
   return buttons;
 }
 
 function makeEndButtons(context: PanelContext, cursor: StepCursor): HTMLButtonElement[] {
-  return makeWays(context, [
-    {
-      label: "First step",
-      icon: "first",
-      words: "First step",
-      hint: "First step (Home)",
-      at: () => cursor.place <= 0,
-      run: () => cursor.go(0),
-    },
-    {
-      label: "Last step",
-      icon: "last",
-      words: "Last step",
-      hint: "Last step (End)",
-      at: () => cursor.place >= cursor.last,
-      run: () => cursor.go(cursor.last),
-    },
+  return makeWays(context, cursor, [
+    { label: "First step", icon: "first", hint: "First step (Home)", goal: () => 0 },
+    { label: "Last step", icon: "last", hint: "Last step (End)", goal: () => cursor.last },
   ]);
 }
 
@@ -149,11 +119,13 @@ function makePlayButton(context: PanelContext, playback: Playback): HTMLElement 
   const { store, tooltip } = context;
   const hint = () =>
     playback.allowed() ? (store.get("playing") ? "Pause (Space)" : "Play (Space)") : WHY_NOT;
-  const button = focusable(html("button", { type: "button", class: "gradviz-button" }));
-  tooltip.attach(button, hint);
-  button.addEventListener("click", () => {
-    playback.toggle();
-    if (!playback.allowed()) tooltip.show(button, WHY_NOT);
+  const button = makeButton(context, {
+    label: "Play",
+    hint,
+    run: () => {
+      playback.toggle();
+      if (!playback.allowed()) tooltip.show(button, WHY_NOT);
+    },
   });
   store.watch(["playing"], () => {
     const on = store.get("playing");

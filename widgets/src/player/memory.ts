@@ -58,8 +58,9 @@ function barsOf(timeline: Timeline, visible: readonly number[]): SVGElement[] {
 /** The bytes that saved tensors keep now and at most, and all tensors, where known. */
 function memoryWords(timeline: Timeline, at: number): string[] {
   const { saved, memory } = timeline.view(at);
+  const { of } = timeline.recording;
   const most = Math.max(...timeline.recording.views.map((view) => view.saved));
-  const words = [`saved tensors keep ${size(saved)}`, `at most ${size(most)}`];
+  const words = [`saved tensors keep ${size(saved)}`, ...(of ? [] : [`at most ${size(most)}`])];
   return memory === null ? words : [...words, `all tensors ${size(memory)}`];
 }
 

@@ -7,13 +7,7 @@ import type { TickName } from "./ticks";
 /** Places of the line; marks of a kind at the same place are one. */
 const PLACES = 200;
 
-export interface Overview {
-  readonly element: HTMLElement;
-  /** Draws the marks anew, each at its part of the line, from 0 to 1. */
-  draw(marks: readonly (readonly [TickName, number])[]): void;
-}
-
-export function makeOverview(cursor: StepCursor): Overview {
+export function makeOverview(cursor: StepCursor) {
   const element = html("div", { class: "gradviz-overview", "aria-hidden": "true" });
   const lead = ({ clientX, buttons }: PointerEvent) => {
     const { left, width } = element.getBoundingClientRect();
@@ -24,6 +18,7 @@ export function makeOverview(cursor: StepCursor): Overview {
     lead(event);
   });
   element.addEventListener("pointermove", lead);
+  /** Draws the marks anew, each at its part of the line, from 0 to 1. */
   const draw = (marks: readonly (readonly [TickName, number])[]) => {
     const places = new Map<string, readonly [TickName, number]>();
     for (const mark of marks) places.set(`${mark[0]} ${Math.round(mark[1] * PLACES)}`, mark);

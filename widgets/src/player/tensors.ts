@@ -1,7 +1,7 @@
 // The table of all known tensors at this step, with what changed.
 
 import type { Cell } from "../documents/table";
-import { html } from "../lib/dom";
+import { html, onResize } from "../lib/dom";
 import { inOrder } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import { Table } from "../table/table";
@@ -19,13 +19,8 @@ export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElem
   const element = html("div", { class: "gradviz-tensors" }, none);
   element.append(table.element);
   const head = table.element.querySelector("thead");
-  if (head && "ResizeObserver" in globalThis) {
-    const observer = new ResizeObserver(() => {
-      table.element.style.setProperty("--head", `${head.offsetHeight}px`);
-    });
-    observer.observe(head);
-    signal.addEventListener("abort", () => observer.disconnect());
-  }
+  const measure = () => table.element.style.setProperty("--head", `${head?.offsetHeight}px`);
+  if (head) onResize(head, signal, measure);
 
   store.watch(["timeline"], () => {
     // Room for the rows of all steps, so that stepping moves nothing.

@@ -14,17 +14,10 @@ const HEIGHT = 5;
 /** Room for the numbers of counted turns, below the brackets. */
 const NUMBERS = 11;
 
-export interface TurnBrackets {
-  readonly element: SVGElement;
-  /** Draws the brackets anew for these steps. */
-  draw(timeline: Timeline, visible: readonly number[]): void;
-  /** Marks the turns that a step belongs to. */
-  mark(index: number): void;
-}
-
-export function makeTurns(): TurnBrackets {
+export function makeTurns() {
   const element = svg("svg", { class: "gradviz-turns", "aria-hidden": "true" });
   let drawn: (readonly [Turn, SVGElement])[] = [];
+  /** Draws the brackets anew for these steps. */
   const draw = (timeline: Timeline, visible: readonly number[]) => {
     drawn = [];
     for (let level = 0; level < LEVELS; level += 1) {
@@ -38,6 +31,7 @@ export function makeTurns(): TurnBrackets {
     const numbers = drawn.some(([{ times }]) => times > 1) ? NUMBERS : 0;
     element.style.setProperty("height", `${rows * HEIGHT + numbers}px`);
   };
+  /** Marks the turns that a step belongs to. */
   const mark = (index: number) => {
     for (const [{ first, last }, bracket] of drawn) {
       bracket.classList.toggle("is-current", first <= index && index <= last);

@@ -1,14 +1,12 @@
 // What gradviz.predict.reset() shows: a button that forgets what was answered in this browser. The
 // view alone forgets nothing, since a page may show it again at any time.
+import { action } from "../lib/button";
 import { html } from "../lib/dom";
-import { followTheme } from "../lib/theme";
-import { action } from "./frame";
 import { Progress } from "./progress";
 
 export const ANSWERED = "answered questions";
 
-export function mountForget(root: HTMLElement, signal: AbortSignal): void {
-  followTheme(root, () => "auto", signal);
+export function mountForget(root: HTMLElement): void {
   root.setAttribute("aria-label", ANSWERED);
   const status = html("p", { role: "status" }, "What was answered is kept in this browser.");
   const button = action("Forget all answers", () => {

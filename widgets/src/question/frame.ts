@@ -44,9 +44,3 @@ export function program({
   element.hidden = !lines.length;
   return element;
 }
-
-export function action(label: string, run: () => void): HTMLButtonElement {
-  const button = focusable(html("button", { type: "button", class: "gradviz-button" }, label));
-  button.addEventListener("click", run);
-  return button;
-}

@@ -1,5 +1,6 @@
 // What was answered, kept in the storage of this browser by question and digest; never in the
 // notebook. Where there is no storage it lasts as long as the page.
+import { forgetFrom, keepAt, keptAt } from "../lib/kept";
 import { TestState } from "./test_state";
 
 const PREFIX = "gradviz:question:";
@@ -16,21 +17,12 @@ export class Progress {
 
   /** The answers that were checked, the first one first. */
   get tries(): readonly unknown[] {
-    try {
-      const kept: unknown = JSON.parse(localStorage.getItem(this.place) ?? "[]");
-      return Array.isArray(kept) ? kept.slice(0, 2) : [];
-    } catch {
-      return [];
-    }
+    const kept = keptAt(this.place);
+    return Array.isArray(kept) ? kept.slice(0, 2) : [];
   }
 
   keep(tries: readonly unknown[]): void {
-    try {
-      if (tries.length) localStorage.setItem(this.place, JSON.stringify(tries));
-      else localStorage.removeItem(this.place);
-    } catch {
-      // No storage, or no room in it.
-    }
+    keepAt(this.place, tries.length ? tries : undefined);
   }
 
   /** Calls when the answers to all questions are forgotten. */
@@ -40,15 +32,8 @@ export class Progress {
 
   /** Forgets the answers to all questions, and says how many there were. */
   static forgetAll(): number {
-    let count = 0;
-    try {
-      const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
-      for (const key of keys) localStorage.removeItem(key);
-      count = keys.length;
-      TestState.forgetAll();
-    } catch {
-      // No storage: nothing is kept.
-    }
+    const count = forgetFrom(PREFIX);
+    TestState.forgetAll();
     document.dispatchEvent(new Event(FORGOTTEN));
     return count;
   }

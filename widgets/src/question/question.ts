@@ -1,15 +1,15 @@
 // A question: program and controls; Check, a second try, then the key, why what was answered is
 // wrong, and the player of the run. Nothing of it needs a kernel.
 import { checkQuestion, isQuestion, type SealedAnswer, unsealed } from "../documents/question";
-import { focusable, html } from "../lib/dom";
+import { action } from "../lib/button";
+import { focusable, html, makeLive, under } from "../lib/dom";
 import { inlineCode } from "../lib/inline_code";
-import { followTheme, type Theme } from "../lib/theme";
 import { Tooltip } from "../lib/tooltip";
-import type { Model } from "../model/store";
-import { makePlayer } from "./answer_player";
+import { LocalModel } from "../model/local_model";
+import type { Model, MountInside } from "../model/store";
 import type { FormKind } from "./forms/form";
 import { formOf } from "./forms/table";
-import { action, frame, program } from "./frame";
+import { frame, program } from "./frame";
 import { Progress } from "./progress";
 import { mountTested } from "./tested";
 
@@ -23,19 +23,13 @@ export function mountQuestion(
   model: Model,
   signal: AbortSignal,
   prefix: string,
+  mountInside: MountInside,
 ): void {
   const wire = model.get("wire");
   if (!isQuestion(wire)) throw new Error("there is no question to show");
   const question = checkQuestion(wire);
   root.dataset.form = question.form.kind;
   root.setAttribute("aria-label", question.title);
-  const theme = () => {
-    const chosen = model.get("theme");
-    return chosen === "light" || chosen === "dark" ? chosen : ("auto" as Theme);
-  };
-  const update = followTheme(root, theme, signal);
-  model.on("change:theme", update);
-  signal.addEventListener("abort", () => model.off?.("change:theme", update), { once: true });
 
   if (question.test) {
     mountTested(root, question, signal, prefix);
@@ -45,10 +39,7 @@ export function mountQuestion(
   const progress = new Progress(question);
   const status = html("p", { class: "gradviz-question-status", role: "status" });
   const tooltip = new Tooltip(root, signal);
-  const live = html("div", { class: "gradviz-hidden", "aria-live": "polite" });
-  const announce = (sentence: string) => {
-    live.textContent = sentence;
-  };
+  const [live, announce] = makeLive();
   const result = focusable(html("div", { class: "gradviz-question-result", hidden: true }), -1);
   let tries: readonly unknown[] = [];
   let isDone = false;
@@ -115,7 +106,8 @@ export function mountQuestion(
       status.textContent = last?.right ? "✓ Right." : "✗ Not what torch says.";
       const parts = new Set(verdicts.flatMap(({ wrong }) => wrong));
       shown = new AbortController();
-      const player = makePlayer(answer.player, model, shown.signal);
+      const player = html("div");
+      mountInside(new LocalModel({ wire: answer.player }, model), player, shown.signal);
       result.replaceChildren(...explanation(form, answer, parts), player);
       result.hidden = false;
       if (isNew) {
@@ -162,38 +154,18 @@ function explanation(
   const lines = key_lines.map((line) => html("div", {}, ...inlineCode(line)));
   const words = (form.told?.(key) ?? []).map((part) => sentences[part]).concat(why);
   const told = words.filter((each) => each).map((each) => html("p", {}, ...inlineCode(each ?? "")));
-  const made = [
-    html(
-      "div",
-      { class: "gradviz-question-key" },
-      html("div", { class: "gradviz-heading" }, "torch's answer"),
-      ...lines,
-      ...told,
-    ),
-  ];
+  const made = [under("torch's answer", "gradviz-question-key", ...lines, ...told)];
   const why_not = [...wrong].filter((part) => sentences[part]);
   if (why_not.length) {
-    const items = why_not.map((part) =>
-      html(
-        "li",
-        {},
-        html("b", {}, ...inlineCode(part)),
-        ": ",
-        ...inlineCode(sentences[part] ?? ""),
-      ),
-    );
-    made.push(
-      html(
-        "div",
-        { class: "gradviz-question-why" },
-        html("div", { class: "gradviz-heading" }, "Why not"),
-        html("ul", {}, ...items),
-      ),
-    );
+    const items = why_not.map((part) => {
+      const name = html("b", {}, ...inlineCode(part));
+      return html("li", {}, name, ": ", ...inlineCode(sentences[part] ?? ""));
+    });
+    made.push(under("Why not", "gradviz-question-why", html("ul", {}, ...items)));
   }
   if (printed) {
     const text = focusable(html("pre", { class: "gradviz-text" }, printed), 0);
-    made.push(html("div", {}, html("div", { class: "gradviz-heading" }, "Printed"), text));
+    made.push(under("Printed", "", text));
   }
   return [html("div", { class: "gradviz-question-told" }, ...made)];
 }

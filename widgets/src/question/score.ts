@@ -1,13 +1,12 @@
 // The score of a test: what was answered in this browser is judged when a person asks for it, once.
 // It shows no key, so that the test can be taken again. Nothing of it needs a kernel.
 import { checkScore, type JudgedItem, type ScoreItem, unsealedItems } from "../documents/score";
+import { action } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { download } from "../lib/download";
 import { inlineCode } from "../lib/inline_code";
-import { followTheme, type Theme } from "../lib/theme";
 import type { Model } from "../model/store";
 import { formOf } from "./forms/table";
-import { action } from "./frame";
 import { Progress } from "./progress";
 import { type Answers, TestState } from "./test_state";
 
@@ -24,7 +23,6 @@ interface Judged extends ScoreItem, JudgedItem {
 export function mountScore(root: HTMLElement, model: Model, signal: AbortSignal): void {
   const wire = checkScore(model.get("wire"));
   root.setAttribute("aria-label", `score of ${wire.test}`);
-  followTheme(root, () => model.get("theme") as Theme, signal);
   const test = new TestState(wire.test);
   const places = wire.items.map((item) => new Progress(item));
   const status = html("p", { class: "gradviz-question-status", role: "status" });

@@ -1,5 +1,6 @@
 // Whether a test is over, and which answers count: those that were there when its score was asked
 // for. Kept in the storage of this browser, never in the notebook, and sent nowhere.
+import { forgetFrom, keepAt, keptAt } from "../lib/kept";
 
 const PREFIX = "gradviz:test:";
 /** Said to the page when an answer to a question of a test changes. */
@@ -18,30 +19,20 @@ export class TestState {
 
   /** The answers that count, by the place where each is kept; undefined as long as it goes on. */
   get counted(): Answers | undefined {
-    try {
-      const kept: unknown = JSON.parse(localStorage.getItem(this.#key) ?? "null");
-      return kept !== null && typeof kept === "object" ? (kept as Answers) : undefined;
-    } catch {
-      return undefined;
-    }
+    const kept = keptAt(this.#key);
+    return kept !== null && typeof kept === "object" ? (kept as Answers) : undefined;
   }
 
   /** Ends the test. Throws a sentence where the browser keeps nothing. */
   end(answers: Answers): void {
-    try {
-      localStorage.setItem(this.#key, JSON.stringify(answers));
-    } catch {
+    if (!keepAt(this.#key, answers)) {
       throw new Error("this browser keeps nothing, so no answers can be counted");
     }
     document.dispatchEvent(new Event(TURNED));
   }
 
   begin(): void {
-    try {
-      localStorage.removeItem(this.#key);
-    } catch {
-      // No storage: it has never ended.
-    }
+    keepAt(this.#key, undefined);
     document.dispatchEvent(new Event(TURNED));
   }
 
@@ -59,7 +50,6 @@ export class TestState {
 
   /** Forgets that any test is over. */
   static forgetAll(): void {
-    const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
-    for (const key of keys) localStorage.removeItem(key);
+    forgetFrom(PREFIX);
   }
 }

@@ -1,7 +1,7 @@
 // A question of a test: what is answered is kept at once and can be changed; nothing is shown after
 // it. score.ts judges it at the end.
 import type { QuestionDocument } from "../documents/question";
-import { html } from "../lib/dom";
+import { html, makeLive } from "../lib/dom";
 import { Tooltip } from "../lib/tooltip";
 import { formOf } from "./forms/table";
 import { frame, program } from "./frame";
@@ -20,10 +20,7 @@ export function mountTested(
   const [progress, test] = [new Progress(question), new TestState(question.test ?? "")];
   const status = html("p", { class: "gradviz-question-status", role: "status" });
   const tooltip = new Tooltip(root, signal);
-  const live = html("div", { class: "gradviz-hidden", "aria-live": "polite" });
-  const announce = (sentence: string) => {
-    live.textContent = sentence;
-  };
+  const [live, announce] = makeLive();
   const say = () => {
     const words = field.answer() === undefined ? "" : KEPT;
     status.textContent = test.counted ? OVER : words;

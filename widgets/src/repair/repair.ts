@@ -7,22 +7,12 @@ import { showAfterRun } from "../frame/arrival";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { inlineCode } from "../lib/inline_code";
-import { followTheme, type Theme } from "../lib/theme";
 import { Kernel } from "../model/kernel";
 import { LocalModel } from "../model/local_model";
-import type { Model } from "../model/store";
+import { hear, type Model, type MountInside } from "../model/store";
 import { codeElement, partElements } from "../parts/parts";
 
-/** Mounts a widget of its own for a document into an element. */
-export type MountInside = (model: Model, el: HTMLElement, signal: AbortSignal) => void;
-
-interface Parts {
-  readonly verdict: HTMLElement;
-  readonly button: HTMLButtonElement;
-  readonly solution: HTMLElement;
-  readonly player: HTMLElement;
-  readonly said: HTMLElement;
-}
+type Parts = ReturnType<typeof makeParts>;
 
 const NO_KERNEL =
   "This page has no kernel: open the notebook to change the program, to run it, and for hints.";
@@ -46,8 +36,6 @@ export function mountRepair(
   );
   root.append(body, parts.player);
   showAfterRun(body, signal);
-  const theme = () => (model.get("theme") as Theme | undefined) ?? "auto";
-  followTheme(root, theme, signal);
 
   let inside: AbortController | undefined;
   let shown: unknown = null;
@@ -58,8 +46,7 @@ export function mountRepair(
     parts.player.replaceChildren();
     if (document === null) return;
     inside = new AbortController();
-    const state = { wire: document, step: -1, selected: "", theme: theme() };
-    mountInside(new LocalModel(state), parts.player, inside.signal);
+    mountInside(new LocalModel({ wire: document }, model), parts.player, inside.signal);
   };
   signal.addEventListener("abort", () => inside?.abort());
 
@@ -116,12 +103,11 @@ export function mountRepair(
   const update = () => {
     if (isRepairDocument(model.get("wire"))) show(false);
   };
-  model.on("change:wire", update);
-  signal.addEventListener("abort", () => model.off?.("change:wire", update));
+  hear(model, "change:wire", update, signal);
   show(true);
 }
 
-function makeParts(): Parts {
+function makeParts() {
   return {
     verdict: html("div", { class: "gradviz-repair-verdict" }),
     button: focusable(html("button", { type: "button", class: "gradviz-button is-primary" })),

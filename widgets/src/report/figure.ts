@@ -1,12 +1,12 @@
 // A figure of a report: safe to show like the picture is, its parts linked to rows and picture.
 
 import type { Image } from "../documents/parts";
-import { nearestTitle, parsePicture } from "../graph/picture";
+import { followPointer, parsePicture } from "../graph/picture";
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 
 export function makeFigure(context: PanelContext, figure: Image, number: number): HTMLElement {
-  const { store, prefix, tooltip } = context;
+  const { store, prefix } = context;
   const name = `gradviz-figure-${number}`;
   const picture = parsePicture(figure.svg, `${prefix}-f${number}`, `.gradviz-root .${name}`);
   const { svg } = picture;
@@ -26,15 +26,7 @@ export function makeFigure(context: PanelContext, figure: Image, number: number)
     const id = idAt(event.target);
     if (known(id)) store.set("selected", id);
   });
-  element.addEventListener("pointerover", (event) => {
-    store.set("lit", idAt(event.target));
-    const titled = nearestTitle(event.target, picture);
-    tooltip.point(titled, titled ? (picture.titles.get(titled) ?? "") : "");
-  });
-  element.addEventListener("pointerleave", () => {
-    store.set("lit", "");
-    tooltip.point(undefined, "");
-  });
+  followPointer(context, element, () => picture, idAt);
   store.watch(["lit", "selected"], () => {
     for (const part of parts) {
       const id = part.getAttribute("data-id");

@@ -1,12 +1,14 @@
-// Several parts of a report of which one is shown; a single one has a heading instead of a tab.
-import { html } from "../lib/dom";
-import { makeTabs } from "../lib/tabs";
+// Several parts of a report of which one is shown: tabs, which arrow keys switch (ARIA Authoring Practices,
+// tabs with automatic activation). A single one has a heading instead of a tab.
+import { focusable, html } from "../lib/dom";
+import { roveTabindex } from "../lib/roving";
 
-export interface Section {
+interface Section {
   readonly label: string;
   readonly content: HTMLElement;
 }
 
+/** `prefix` starts the ids of tabs and panels. */
 export function makeSections(
   sections: readonly Section[],
   label: string,
@@ -21,11 +23,27 @@ export function makeSections(
     element.append(heading, panel);
     return element;
   }
-  const numbered = sections.map((section, i) => ({ ...section, id: String(i) }));
-  const tabs = makeTabs({ label, prefix, panelClass: "gradviz-section" }, numbered, (id) =>
-    tabs.show(id),
-  );
-  tabs.show("0");
-  element.append(tabs.bar, ...tabs.panels);
+  const made = sections.map(({ label, content }, i) => {
+    const [id, panelId] = [`${prefix}-tab-${i}`, `${prefix}-panel-${i}`];
+    const props = { type: "button", class: "gradviz-tab", role: "tab", id };
+    const button = focusable(html("button", { ...props, "aria-controls": panelId }, label));
+    button.addEventListener("click", () => show(i));
+    button.addEventListener("focus", () => show(i));
+    const named = { id: panelId, "aria-labelledby": id, "data-label": label };
+    const panel = html("div", { class: "gradviz-section", role: "tabpanel", ...named }, content);
+    return { button, panel };
+  });
+  const bar = html("div", { class: "gradviz-tabs", role: "tablist", "aria-label": label });
+  bar.append(...made.map(({ button }) => button));
+  const setStop = roveTabindex(bar);
+  const show = (shown: number) => {
+    made.forEach(({ button, panel }, i) => {
+      button.setAttribute("aria-selected", String(i === shown));
+      panel.hidden = i !== shown;
+    });
+    setStop(made[shown]?.button);
+  };
+  show(0);
+  element.append(bar, ...made.map(({ panel }) => panel));
   return element;
 }

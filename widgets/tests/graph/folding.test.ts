@@ -17,7 +17,8 @@ class WithKernel extends FakeModel {
   readonly asked: { ask: unknown; number: string }[] = [];
   #custom = new Set<(content?: unknown, buffers?: readonly DataView<ArrayBuffer>[]) => void>();
   send = (content: unknown) => {
-    this.asked.push(content as { ask: unknown; number: string });
+    const asked = content as { ask: unknown; number: string };
+    if (asked.ask) this.asked.push(asked);
   };
   override on(event: string, listener: () => void): void {
     if (event === "msg:custom") this.#custom.add(listener);

@@ -12,10 +12,9 @@ const make = (state = {}) => {
 
 describe("store", () => {
   it("reads traits and gives what is out of range its default", () => {
-    const { store } = make({ selected: 3, height: -1, theme: "pink", engine_arrows: "yes" });
+    const { store } = make({ selected: 3, height: -1, engine_arrows: "yes" });
     expect(store.get("selected")).toBe("");
     expect(store.get("height")).toBe(0);
-    expect(store.get("theme")).toBe("auto");
     expect(store.get("engine_arrows")).toBe(false);
   });
 

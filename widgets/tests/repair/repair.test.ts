@@ -24,7 +24,7 @@ const changed = (repair: object, player: unknown = null) => ({
 });
 const mount = (
   document_: unknown = golden,
-  send?: (content: { ask: string; number: string }) => void,
+  send?: (content: { ask: string; number: string }) => unknown,
 ) => {
   const model = Object.assign(new FakeModel({ wire: document_ }), send && ({ send } as object));
   const el = document.body.appendChild(document.createElement("div"));
@@ -77,7 +77,7 @@ describe("a program to repair", () => {
 
   it("asks Python for a hint, and keeps the button while it waits", async () => {
     const sent: { ask: string; number: string }[] = [];
-    const { model, one, all } = mount(golden, (content) => sent.push(content));
+    const { model, one, all } = mount(golden, (content) => content.ask && sent.push(content));
     let listener: ((content: unknown, buffers: DataView[]) => void) | undefined;
     const on = model.on.bind(model);
     model.on = (event, heard) => {

@@ -163,7 +163,7 @@ describe("a report", () => {
   });
 
   it.each([
-    [{ parts: [{ ...table, rows: [{ id: "n0", cells: [] }] }] }, '"parts"'],
+    [{ parts: [{ ...table, rows: [{ id: "n0" }] }] }, '"parts"'],
     [{ parts: [{ is: "ItemList", items: [1] }] }, '"parts"'],
     [{ picture: {} }, '"picture"'],
     [{ parts: [{ is: "Image", caption: "x" }] }, '"parts"'],

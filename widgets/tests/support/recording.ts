@@ -247,3 +247,25 @@ export const recording: RecordingDocument = {
     leaves: { n1: ["t0"], n2: ["t1"] },
   },
 };
+
+/** The document of a recording of which only these steps have come, by their places. */
+export function partOf(all: RecordingDocument, places: readonly number[]): RecordingDocument {
+  const views = places.map((place, i): StepView => {
+    const since = all.views.slice(i ? (places[i - 1] as number) + 1 : 0, place + 1);
+    const merged = (part: "items" | "tensors" | "rows") =>
+      Object.assign({}, ...since.map((one) => one[part]));
+    const at = DENSITIES.map((one) => [one, Object.assign({}, ...since.map(({ at }) => at[one]))]);
+    return {
+      ...(all.views[place] as StepView),
+      ...{ items: merged("items"), tensors: merged("tensors"), rows: merged("rows") },
+      at: Object.fromEntries(at),
+    };
+  });
+  const last = all.views.findLast(({ number }) => number.length === 1)?.number[0] ?? 0;
+  return {
+    ...all,
+    ...{ views, of: { steps: all.views.length, last }, turns: [], runs: [] },
+    open: Math.max(0, places.indexOf(all.open)),
+    stops: all.stops.flatMap((stop) => (places.includes(stop) ? [places.indexOf(stop)] : [])),
+  };
+}

@@ -1,9 +1,7 @@
 // One of several options, as radio buttons.
 import type { FormData } from "../../documents/question";
-import { focusable, html } from "../../lib/dom";
-import { inlineCode } from "../../lib/inline_code";
 import type { FormKind } from "./form";
-import { mark, optionRow } from "./options";
+import { mark, optionRows } from "./options";
 
 interface ChooseData extends FormData {
   readonly options: readonly string[];
@@ -11,14 +9,10 @@ interface ChooseData extends FormData {
 
 export const choose: FormKind<ChooseData> = {
   make({ prefix, changed }, { options }) {
-    const boxes = options.map((option) => {
-      const box = html("input", { type: "radio", name: `${prefix}-choose`, value: option });
-      box.addEventListener("change", changed);
-      return focusable(box);
-    });
-    const rows = boxes.map((box) => optionRow(box, inlineCode(box.value)));
+    const { boxes, rows, element } = optionRows("radio", options, `${prefix}-choose`);
+    element.addEventListener("change", changed);
     return {
-      element: html("div", { class: "gradviz-options" }, ...rows),
+      element,
       answer: () => boxes.find((box) => box.checked)?.value,
       show(answer) {
         boxes.forEach((box, i) => {

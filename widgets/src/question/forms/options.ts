@@ -1,13 +1,27 @@
 // A row with a control and its words, and the mark that it has when the answer is known.
-import { html } from "../../lib/dom";
+import { focusable, html } from "../../lib/dom";
+import { inlineCode } from "../../lib/inline_code";
 
 const MARKS = { right: "✓ torch's answer", wrong: "✗ your answer", "": "" };
 export type Mark = keyof typeof MARKS;
 
-export function optionRow(control: HTMLElement, words: readonly (Node | string)[]): HTMLElement {
-  const note = html("span", { class: "gradviz-verdict" });
-  const label = html("label", {}, control, html("span", {}, ...words));
-  return html("div", { class: "gradviz-option" }, label, note);
+/** The rows of options, each a control and its value in words. */
+export function optionRows(
+  kind: "radio" | "checkbox",
+  values: readonly string[],
+  name?: string,
+): {
+  readonly boxes: HTMLInputElement[];
+  readonly rows: HTMLElement[];
+  readonly element: HTMLElement;
+} {
+  const boxes = values.map((value) => focusable(html("input", { type: kind, name, value })));
+  const rows = boxes.map((box) => {
+    const note = html("span", { class: "gradviz-verdict" });
+    const label = html("label", {}, box, html("span", {}, ...inlineCode(box.value)));
+    return html("div", { class: "gradviz-option" }, label, note);
+  });
+  return { boxes, rows, element: html("div", { class: "gradviz-options" }, ...rows) };
 }
 
 /** Marks a row by a word, a sign and a colour. */

@@ -1,9 +1,7 @@
 // All options that hold, as check boxes; the last one says that none does.
 import type { FormData } from "../../documents/question";
-import { focusable, html } from "../../lib/dom";
-import { inlineCode } from "../../lib/inline_code";
 import type { FormKind } from "./form";
-import { mark, optionRow } from "./options";
+import { mark, optionRows } from "./options";
 
 interface TickData extends FormData {
   readonly options: readonly string[];
@@ -13,21 +11,17 @@ interface TickData extends FormData {
 
 export const tick: FormKind<TickData> = {
   make({ changed }, { options, none }) {
-    const boxes = [...options, none].map((value) => {
-      const box = html("input", { type: "checkbox", value });
-      box.addEventListener("change", () => {
-        const others = box === nothing ? holding : [nothing];
-        if (box.checked) for (const other of others) other.checked = false;
-        changed();
-      });
-      return focusable(box);
-    });
+    const { boxes, rows, element } = optionRows("checkbox", [...options, none]);
     const holding = boxes.slice(0, -1);
     const nothing = boxes.at(-1) as HTMLInputElement;
-    const rows = boxes.map((box) => optionRow(box, inlineCode(box.value)));
+    element.addEventListener("change", ({ target }) => {
+      const others = target === nothing ? holding : [nothing];
+      if ((target as HTMLInputElement).checked) for (const other of others) other.checked = false;
+      changed();
+    });
     const ticked = () => holding.filter((box) => box.checked).map((box) => box.value);
     return {
-      element: html("div", { class: "gradviz-options" }, ...rows),
+      element,
       answer: () => (nothing.checked || ticked().length ? ticked() : undefined),
       show(answer) {
         const chosen = answer as readonly string[] | undefined;

@@ -1,5 +1,6 @@
 // Light or dark: from the trait, else the notebook, else the system.
-export type Theme = "auto" | "light" | "dark";
+import { hear, type Model } from "../model/store";
+
 type Shade = "light" | "dark";
 
 /** The theme of the page, undefined when the page does not set one. */
@@ -14,17 +15,13 @@ export function pageTheme(page: Document): Shade | undefined {
   return colab === "dark" || colab === "light" ? colab : undefined;
 }
 
-/** Gives `root` the shade of a theme, of the page if none is chosen, until the signal ends. */
-export function followTheme(
-  root: HTMLElement,
-  chosen: () => Theme,
-  signal: AbortSignal,
-): () => void {
+/** Gives `root` the shade of the model's theme, of the page if none is chosen, until the signal ends. */
+export function followTheme(root: HTMLElement, model: Model, signal: AbortSignal): void {
   const system = window.matchMedia?.("(prefers-color-scheme: dark)");
   const update = () => {
-    const theme = chosen();
+    const theme = model.get("theme");
     const auto = () => pageTheme(document) ?? (system?.matches ? "dark" : "light");
-    root.setAttribute("data-theme", theme === "auto" ? auto() : theme);
+    root.dataset.theme = theme === "light" || theme === "dark" ? theme : auto();
   };
   const observer = new MutationObserver(update);
   const attributeFilter = [
@@ -39,6 +36,6 @@ export function followTheme(
   }
   system?.addEventListener?.("change", update, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
+  hear(model, "change:theme", update, signal);
   update();
-  return update;
 }

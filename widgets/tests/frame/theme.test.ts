@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pageTheme } from "../../src/lib/theme";
+import { pageTheme } from "../../src/frame/theme";
 
 const page = (html: string) => new DOMParser().parseFromString(html, "text/html");
 
