@@ -43,6 +43,7 @@ from gradviz.model import (
     UnsupportedTorchError,
     ValueSummary,
 )
+from gradviz.model.collector import no_collection as _no_collection
 from gradviz.model.presentation import Presentation as _Presentation
 from gradviz.model.presentation import use as _use
 
@@ -83,7 +84,8 @@ def __getattr__(name: str) -> Any:
         return _import_module("gradviz.check")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(_import_module(_MODULES[name]), name)
+    with _no_collection():  # what is imported stays
+        found = globals()[name] = getattr(_import_module(_MODULES[name]), name)
     return found
 
 

@@ -1,14 +1,11 @@
-"""How objects of the model read when the whole package is there."""
+"""How objects of the model read when the whole package is there; what answers is imported with the
+first question of its kind."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from gradviz.analysis.code.turns import heads_of, turns_of
-from gradviz.analysis.explain import explanations_of
-from gradviz.analysis.fold.fold_runs import fold_runs_of
-from gradviz.analysis.fold.step_totals import folded_steps
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold_runs import FoldRun
@@ -17,9 +14,6 @@ from gradviz.model.presentation import Presentation
 from gradviz.model.progress import ProgressDisplay
 from gradviz.model.recording import Recording
 from gradviz.model.turns import Head, Turn
-from gradviz.view.captions.caption import caption
-from gradviz.view.contents.parts_of import html_of
-from gradviz.view.outlines.text_of import text_of
 
 if TYPE_CHECKING:
     from gradviz.view.widgets.base import GraphWidget
@@ -29,35 +23,48 @@ class FullPresentation(Presentation):
     """Texts, captions and cards of the view, explanations and turns of the analysis."""
 
     def text(self, thing: object) -> str:
+        from gradviz.view.outlines.text_of import text_of
+
         return text_of(thing)
 
     def caption(self, recording: Recording, index: int) -> str:
+        from gradviz.view.captions.caption import caption
+
         return caption(recording, index)
 
     def explanations(self, recording: Recording) -> tuple[Explanation, ...]:
+        from gradviz.analysis.explain import explanations_of
+
         return explanations_of(recording)
 
     def turns(self, recording: Recording) -> tuple[Turn, ...]:
+        from gradviz.analysis.code.turns import turns_of
+
         return turns_of(recording)
 
     def heads(self, recording: Recording) -> tuple[Head, ...]:
+        from gradviz.analysis.code.turns import heads_of
+
         return heads_of(recording)
 
     def fold_runs(self, recording: Recording) -> tuple[FoldRun, ...]:
+        from gradviz.analysis.fold.fold_runs import fold_runs_of
+
         return fold_runs_of(recording)
 
     def progress_display(self, is_alone: bool) -> ProgressDisplay | None:
-        # Texts are wanted without a notebook, too: then no widget is loaded.
-        from gradviz.view.widgets.progress_line import progress_display
+        from gradviz.view.widgets.progress_display import progress_display
 
         return progress_display(is_alone)
 
     def folded_steps(self, recording: Recording) -> FoldedSteps | None:
+        from gradviz.analysis.fold.step_totals import folded_steps
+
         return folded_steps(recording)
 
     def bundle(self, thing: object) -> Any:
         if isinstance(thing, (Explanation, Explanations)):
-            return {"text/plain": text_of(thing), "text/html": html_of(thing)}
+            return {"text/plain": self.text(thing), "text/html": self.html(thing)}
         from comm import DummyComm
 
         widget = self._widget(thing)
@@ -68,6 +75,8 @@ class FullPresentation(Presentation):
 
     def html(self, thing: object) -> str | None:
         if isinstance(thing, (Explanation, Explanations)):
+            from gradviz.view.contents.parts_of import html_of
+
             return html_of(thing)
         with closing(self._widget(thing)) as widget:
             return widget.as_html()

@@ -16,6 +16,7 @@ from gradviz.analysis.fold.folding import folding_of
 from gradviz.capture import naming
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Explanation, Graph, OptionError, Recording
+from gradviz.model.collector import no_collection
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold import Fold
 from gradviz.model.formatting import a_kind
@@ -165,9 +166,9 @@ def show(
                 "show() takes one recording and nothing else; its tensors keep the names from "
                 "the time of the recording: gradviz.show(recording)"
             )
-        from gradviz.view.widgets.player import Player
+        with working("show"), no_collection():
+            from gradviz.view.widgets.player import Player
 
-        with working("show"):
             return Player(what[0], options, step, stops, height)
     what = tuple(one.first if isinstance(one, Explanations) else one for one in what)
     if any(isinstance(one, Explanation) for one in what):
@@ -177,9 +178,9 @@ def show(
                 "gradviz.show(error). For other steps show its recording: "
                 "gradviz.show(error.recording, step=3)"
             )
-        from gradviz.view.widgets.explanation import explanation_view
+        with working("show"), no_collection():
+            from gradviz.view.widgets.explanation import explanation_view
 
-        with working("show"):
             return explanation_view(what[0], options, height, folding_of)
     if step is not None or stops is not None:
         raise OptionError(
@@ -197,9 +198,8 @@ def show(
                 "model= cannot change a Graph, which is a copy and contains its modules; pass the "
                 "module where the tensor is: gradviz.show(loss, model=model)"
             )
-        graph = what[0]
-        return _picture(graph, options, height, fold)
-    with working("show"):
+        return _picture(what[0], options, height, fold)
+    with working("show"), no_collection():
         graph = snapshot_of(what, names, naming.caller(), values=values, model=model)
         return _picture(graph, options, height, fold, model is not None)
 
@@ -207,7 +207,7 @@ def show(
 def _picture(
     graph: Graph, options: DrawOptions, height: int, fold: _FoldOption, has_model: bool = False
 ) -> Picture:
-    with working("show"):
+    with working("show"), no_collection():
         return Picture(
             graph,
             options,

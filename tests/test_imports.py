@@ -251,6 +251,17 @@ loaded()
 gradviz.show(y)
 loaded()
 """
+WAITED_FOR = """
+import sys, torch, gradviz
+from gradviz.model import progress
+y = torch.ones(2, requires_grad=True).exp()
+gradviz.snapshot(y)
+before = set(sys.modules)
+progress.AFTER, sys.stderr.isatty = 0.0, lambda: True
+for look in ("snapshot", "show"):
+    getattr(gradviz, look)(y)
+    print(*sorted(set(sys.modules) - before))
+"""
 NAMES = """
 import gradviz, inspect
 assert set(gradviz.__all__) <= set(dir(gradviz))
@@ -279,6 +290,12 @@ def test_packages_are_loaded_when_they_are_needed_first() -> None:
     assert read & TO_SHOW == set()
     assert {"anywidget", "ipywidgets", "traitlets"} <= shown
     assert shown.isdisjoint({"gradviz.reports", "gradviz.view.widgets.player"})
+    waited, looked = (set(line.split()) for line in told_by(WAITED_FOR))
+    assert "gradviz.view.widgets.progress_display" in waited
+    assert len(waited) < 8, "a line in a terminal needs hardly anything"
+    folders = {name.split(".")[2] for name in looked if name.startswith("gradviz.view.")}
+    assert folders.isdisjoint({"animation", "captions", "contents", "explanations", "export"})
+    assert looked.isdisjoint({"gradviz.analysis.fold.tree", "gradviz.view.graph.fold_scenes"})
 
 
 def test_names_of_the_package_are_there_before_their_modules_are_imported() -> None:

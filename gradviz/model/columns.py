@@ -136,9 +136,9 @@ class Nodes(Sequence[Node]):
     def __getitem__(self, index: int | slice) -> Node | tuple[Node, ...]:
         if isinstance(index, slice):
             return tuple(map(self._node, range(*index.indices(len(self)))))
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"node {index} of a graph with {len(self)} nodes")
-        return self._node(index % len(self))
+        if not -(count := len(self)) <= index < count:
+            raise IndexError(f"node {index} of a graph with {count} nodes")
+        return self._node(index % count)
 
     def __iter__(self) -> Iterator[Node]:
         return map(self._node, range(len(self)))

@@ -258,11 +258,10 @@ class FoldTree:
         return self.places[fold.first : fold.first + fold.nodes]
 
     def _member_at(self, fold: Fold, position: int) -> Member:
-        starts = self._starts(fold)
-        return fold.members[bisect_right(starts, position) - 1]
+        return fold.members[bisect_right(fold.members, position, key=self._start) - 1]
 
-    def _starts(self, fold: Fold) -> list[int]:
-        return [one.first if isinstance(one, Fold) else self.positions[one] for one in fold.members]
+    def _start(self, one: Member) -> int:
+        return one.first if isinstance(one, Fold) else self.positions[one]
 
     @property
     def users(self) -> Users:
@@ -279,7 +278,7 @@ class FoldTree:
         """
         following, users, positions = self.graph.targets, self.users, self.positions
         low, high = fold.first, fold.first + fold.nodes
-        starts = self._starts(fold)
+        starts = [*map(self._start, fold.members)]
 
         def member(place: int) -> int | None:
             position = positions[place]

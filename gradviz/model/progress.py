@@ -57,10 +57,6 @@ def terminal() -> Terminal | None:
     return Terminal(stream) if stream is not None and stream.isatty() else None
 
 
-def _nowhere() -> None:
-    pass
-
-
 class Work:
     """One piece of work that a person waits for.
 
@@ -80,8 +76,6 @@ class Work:
         is_alone: bool = True,
     ) -> None:
         self.name, self._clock = name, clock
-        if display_of is None and not is_alone and "IPython" not in sys.modules:
-            display_of = _nowhere  # without asking, which would load a good deal
         self._display_of = display_of or (lambda: in_use().progress_display(is_alone))
         self._display: ProgressDisplay | None = None
         self._next = clock() + AFTER

@@ -23,8 +23,8 @@ LISTED: Final = 10_000
 """Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 
 
-TENSOR_FACTS: Final = 4096
-"""Of how many tensors the facts are kept."""
+KEPT: Final = 4096
+"""Of how many nodes, and of how many tensors, the facts are kept."""
 
 
 class LookUp(Mapping[str, tuple[Row, ...]]):
@@ -99,7 +99,6 @@ class GraphIndex:
         self._storages: dict[str, list[str]] = {}
         """Tensors on each storage, by number."""
         self._node_facts: dict[str, NodeFacts] = {}
-        self._last_facts = ""
         self._tensor_facts: dict[str, TensorFacts] = {}
         self.tags: Mapping[str, tuple[TensorInfo, ...]] = LookUp(self._made, self._tags_of)
         """Existing tensors by the node that made them, without leaves."""
@@ -169,23 +168,27 @@ class GraphIndex:
             self.roots.setdefault(node_id, []).append(output_nr)
 
     def of_node(self, node: Node) -> NodeFacts:
-        """The facts of a node; of the nodes that are not drawn only the last ones are kept."""
+        """The facts of a node; those of the last ones are kept."""
         known = self._node_facts.get(node.id)
         if known is None:
-            if not self.is_drawn(self._last_facts):
-                self._node_facts.pop(self._last_facts, None)
+            if len(self._node_facts) >= KEPT:
+                self._node_facts.clear()
             known = self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
-            self._last_facts = node.id
         return known
 
     def of_tensor(self, info: TensorInfo) -> TensorFacts:
         """The facts of a tensor; those of the last ones are kept."""
         known = self._tensor_facts.get(info.id)
         if known is None:
-            if len(self._tensor_facts) >= TENSOR_FACTS:
+            if len(self._tensor_facts) >= KEPT:
                 self._tensor_facts.clear()
             known = self._tensor_facts[info.id] = tensor_facts(info, self, self.before.get(info.id))
         return known
+
+    def forget(self) -> None:
+        """Keep no facts: of what changed, or of what nothing more is said for now."""
+        self._node_facts.clear()
+        self._tensor_facts.clear()
 
     @property
     def hidden(self) -> int:
@@ -268,9 +271,8 @@ class GraphIndex:
 
     def node_at(self, node_id: str) -> Node | None:
         """A node by its id, also one that is not drawn; ``None`` if it does not exist."""
-        if node_id in self.rows or self.graph.place_of(node_id) is None:
-            return self.rows.get(node_id)
-        return self.graph[node_id]
+        place = None if node_id in self.rows else self.graph.place_of(node_id)
+        return self.rows.get(node_id) if place is None else self.graph.nodes[place]
 
     def node_name(self, node_id: str | None) -> str:
         """Name of a node, for a leaf with its variable: ``leaf w``."""

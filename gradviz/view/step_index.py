@@ -41,8 +41,7 @@ class StepIndex(GraphIndex):
 
     def advance(self, step: Step) -> set[str]:
         """Go on to a step; returns the ids whose description may have changed."""
-        self._node_facts.clear()
-        self._tensor_facts.clear()
+        self.forget()
         changes = step.record.changes
         touched: set[str] = set()
         for key, node in changes.nodes:

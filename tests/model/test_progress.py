@@ -16,7 +16,8 @@ from gradviz._presentation import FullPresentation
 from gradviz.analysis.fold.tree import fold_tree
 from gradviz.model import progress
 from gradviz.model.progress import AFTER, STRIDE, Terminal, Work, counted, working
-from gradviz.view.widgets import progress_line
+from gradviz.view.widgets.progress_display import progress_display
+from gradviz.view.widgets.progress_line import ProgressLine
 from tests.each import each
 
 
@@ -155,7 +156,7 @@ def test_every_door_tells_how_far_it_is(
 
 
 def test_recorded_code_has_the_terminal_for_itself(
-    in_kernel: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
+    in_kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[bool] = []
 
@@ -166,15 +167,15 @@ def test_recorded_code_has_the_terminal_for_itself(
     monkeypatch.setattr(FullPresentation, "progress_display", display_of)
     recorded(20)
     assert shown == [False, True]  # while it runs; when it has ended
-    assert progress_line.progress_display(is_alone=False) is None
-    in_kernel(True)
-    assert isinstance(progress_line.progress_display(is_alone=False), progress_line.ProgressLine)
+    assert progress_display(is_alone=False) is None
+    in_kernel(allow_stdin=True)
+    assert isinstance(progress_display(is_alone=False), ProgressLine)
 
 
 @pytest.fixture
-def in_kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    def ask(allow_stdin: bool) -> None:
-        parent = {"content": {"allow_stdin": allow_stdin}}
+def in_kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def ask(kind: str = "execute_request", allow_stdin: bool = False) -> None:
+        parent = {"header": {"msg_type": kind}, "content": {"allow_stdin": allow_stdin}}
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: parent))
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
@@ -182,29 +183,27 @@ def in_kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
 
 def test_a_notebook_that_somebody_looks_at_shows_a_line_that_is_no_output(
-    in_kernel: Callable[[bool], None],
+    in_kernel: Callable[..., None],
 ) -> None:
-    in_kernel(True)
-    line = progress_line.progress_display()
-    assert isinstance(line, progress_line.ProgressLine)
+    in_kernel(allow_stdin=True)
+    line = progress_display()
+    assert isinstance(line, ProgressLine)
     line.show("gradviz snapshot: 1 nodes read so far")
     assert line.get_state()["text"] == "gradviz snapshot: 1 nodes read so far"
     line.end()
     assert line.comm is None
 
 
-def test_a_notebook_that_nobody_looks_at_shows_nothing(in_kernel: Callable[[bool], None]) -> None:
-    in_kernel(False)
-    assert progress_line.progress_display() is None
+def test_a_notebook_that_nobody_looks_at_shows_nothing(in_kernel: Callable[..., None]) -> None:
+    in_kernel()
+    assert progress_display() is None
 
 
-def test_what_the_browser_asks_for_shows_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    parent = {"header": {"msg_type": "comm_msg"}, "content": {}}
-    shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: parent))
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert isinstance(progress_line.progress_display(), progress_line.ProgressLine)
+def test_what_the_browser_asks_for_shows_a_line(in_kernel: Callable[..., None]) -> None:
+    in_kernel("comm_msg")
+    assert isinstance(progress_display(), ProgressLine)
 
 
 def test_what_is_no_terminal_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert progress_line.progress_display() is None
+    assert progress_display() is None

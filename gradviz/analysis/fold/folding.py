@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gradviz.analysis.fold.opening import opened
-from gradviz.analysis.fold.totals import all_totals
-from gradviz.analysis.fold.tree import fold_tree
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 
@@ -44,6 +41,11 @@ def folding_of(
     """
     if fold is False or (fold is None and _is_small(graph) and _is_read(graph, is_readable)):
         return None
+    # What folds is imported when something is folded.
+    from gradviz.analysis.fold.opening import opened
+    from gradviz.analysis.fold.totals import all_totals
+    from gradviz.analysis.fold.tree import fold_tree
+
     tree = fold_tree(graph)
     opening = opened(tree, fold)
     totals = {one.id: found for one, found in all_totals(tree)}

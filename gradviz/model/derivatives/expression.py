@@ -141,8 +141,8 @@ class Expression:
 
     def map(self, change: Callable[[Expression], Expression]) -> Expression:
         """The tree with ``change`` applied to every part, operands first."""
-        operands = tuple(part.map(change) for part in self.operands)
-        return change(Expression(self.operator, operands, self.options))
+        operands = tuple([part.map(change) for part in self.operands])
+        return change(Expression(self.operator, operands, self.options) if operands else self)
 
 
 def expression(value: Operand) -> Expression:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules, Shape
@@ -84,6 +84,7 @@ def shapes_behind(node: Node, node_at: Callable[[str], Node | None]) -> tuple[Sh
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
 def rule_of(node_name: str, argument: str | None) -> Rule | None:
     """The rule for an argument of a node; ``None`` if there is none."""
     match = _NAME.fullmatch(node_name)

@@ -95,6 +95,7 @@ def graph_document(
         "summary": drawing.scenes.summary(0),
         **shown.fields,
     }
+    graph_index.forget()
     text = graph_json(graph) if len(graph) <= LIMIT else ""
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text

@@ -2,6 +2,9 @@
 
 ``widgets/src/documents/question.ts`` describes the same fields for the front end. Sealed is
 encoded, not secret: the browser judges without a kernel, so it must be able to read the key.
+
+Every document may have something sealed in it; what only questions need is imported when there is
+one.
 """
 
 from __future__ import annotations
@@ -9,15 +12,14 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from gradviz.model.question import Question
-from gradviz.view.contents.question import plain
 from gradviz.view.documents.graph import FORMAT
-from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.outlines.text_of import text_of
 from gradviz.view.text import clean
+
+if TYPE_CHECKING:
+    from gradviz.model.question import Question
 
 SEALED: Final = "sealed"
 """The field of a document that has what is shown after an answer."""
@@ -25,6 +27,9 @@ SEALED: Final = "sealed"
 
 def question_document(question: Question) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a question, without a kernel."""
+    from gradviz.view.contents.question import plain
+    from gradviz.view.outlines.text_of import text_of
+
     code = question.code
     return {
         "format": FORMAT,
@@ -67,6 +72,8 @@ def unsealed(text: str) -> dict[str, Any]:
 
 def _answer(question: Question) -> dict[str, Any]:
     """What is shown once the question was answered."""
+    from gradviz.view.documents.recording import recording_document
+
     form, recording = question.form, question.recording
     step = None if question.step is None else recording.numbers.number(question.step)
     return {

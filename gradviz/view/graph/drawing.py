@@ -13,13 +13,11 @@ from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawn_scenes import DrawnScenes
 from gradviz.view.graph.extent import LEFT_OUT, fits_screen
-from gradviz.view.graph.fold_scenes import FoldScenes
 from gradviz.view.graph.highlights import GraphMarks
 from gradviz.view.graph.options import DEFAULT, DrawOptions, offered
 from gradviz.view.graph.scene import LIMIT, WholeScenes, saving_of
 from gradviz.view.graph.step_pictures import StepPictures, root_of
 from gradviz.view.graph_index import GraphIndex, places_of
-from gradviz.view.whole_index import WholeIndex
 
 FEW: Final = 4
 """Boxes below which nothing is closed so that a picture fits."""
@@ -133,6 +131,10 @@ class GraphDrawing(Drawing):
             drawn, opening = DrawnScenes(whole, marks=self.marks), options.density_of(whole.count)
             super().__init__(drawn, offered(opening), opening, None)
             return
+        # What only folds need is imported where there are some.
+        from gradviz.view.graph.fold_scenes import FoldScenes
+        from gradviz.view.whole_index import WholeIndex
+
         self.graph_index = WholeIndex(graph)
         self.words = FoldFacts(folding, self.graph_index)
         saving = saving_of(self.graph_index, options)

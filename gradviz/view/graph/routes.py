@@ -114,8 +114,8 @@ class Routes:
             end: Where it arrives.
             hint: Control points of a curve along which it goes, about.
         """
-        rows = [row for row in self._rows if row.start >= start[1] and row.end <= end[1]]
-        within = [row for row in self._rows if row not in rows]
+        rows = [row for row in self._rows if start[1] <= row.start and row.end <= end[1]]
+        within = [row for row in self._rows if start[1] > row.start or row.end > end[1]]
         leaves = max((r.end for r in within if r.start <= start[1] <= r.end), default=start[1])
         enters = min((r.start for r in within if r.start <= end[1] <= r.end), default=end[1])
         found = [start, (start[0], leaves)]
@@ -129,8 +129,9 @@ class Routes:
     ) -> Iterator[tuple[Row, Row, float]]:
         """Rows that are passed in one line, the first and the last of each line, and where."""
         lines: list[tuple[list[Row], Span, list[float]]] = []
+        guide = tuple(_pieces(hint)) if rows else ()
         for row in rows:
-            wish = _across(hint, (row.start + row.end) / 2)
+            wish = _across(guide, (row.start + row.end) / 2)
             free = min(row.free(self._width), key=lambda one: abs(_into(wish, one) - wish))
             low, high = lines[-1][1] if lines else (1.0, 0.0)
             both = max(low, free[0]), min(high, free[1])
@@ -219,24 +220,29 @@ def _row(held: Sequence[tuple[Span, Span]]) -> Row:
     return Row(held[0][1][0], max(along[1] for _, along in held), tuple(spans))
 
 
-def _across(hint: Sequence[Place], along: float) -> float:
-    """How far across a curve is there."""
-    before = hint[0]
+def _pieces(hint: Sequence[Place]) -> Iterator[Place]:
+    """A curve as a line of straight pieces."""
+    yield hint[0]
     for at in range(0, len(hint) - 1, 3):
-        for step in range(1, STEPS + 1):
-            place = _at(hint[at : at + 4], step / STEPS)
-            if (before[1] <= along <= place[1]) and before[1] < place[1]:
-                share = (along - before[1]) / (place[1] - before[1])
-                return before[0] + share * (place[0] - before[0])
-            before = place
-    return hint[-1][0]
+        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = hint[at : at + 4]
+        for a, b, c, d in _SHARES:
+            yield a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3
 
 
-def _at(piece: Sequence[Place], share: float) -> Place:
-    rest = 1 - share
-    shares = rest**3, 3 * share * rest**2, 3 * share**2 * rest, share**3
-    across, along = (sum(s * p[n] for s, p in zip(shares, piece, strict=True)) for n in (0, 1))
-    return across, along
+_SHARES: Final = [
+    (rest**3, 3 * share * rest**2, 3 * share**2 * rest, share**3)
+    for share, rest in ((step / STEPS, 1 - step / STEPS) for step in range(1, STEPS + 1))
+]
+"""What each control point of a curve counts for at the end of each piece."""
+
+
+def _across(line: Sequence[Place], along: float) -> float:
+    """How far across a line is there."""
+    for before, place in pairwise(line):
+        if before[1] <= along <= place[1] and before[1] < place[1]:
+            share = (along - before[1]) / (place[1] - before[1])
+            return before[0] + share * (place[0] - before[0])
+    return line[-1][0]
 
 
 def _into(value: float, span: Span) -> float:

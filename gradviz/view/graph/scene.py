@@ -147,12 +147,8 @@ class Scene:
         """The links between places."""
         place = self.places.get
         return [
-            replace(
-                wire.link,
-                tail=place(wire.link.tail, wire.link.tail),
-                head=place(wire.link.head, wire.link.head),
-            )
-            for wire in self.wires
+            Link(place(one.tail, one.tail), one.tail_port, place(one.head, one.head), one.head_port)
+            for one in (wire.link for wire in self.wires)
         ]
 
     def referred(self) -> Scene:

@@ -12,7 +12,6 @@ from gradviz.model.errors import UnknownNodeError
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
-from gradviz.view.documents.fold_answers import FoldAnswers
 from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.base import GraphWidget
@@ -74,6 +73,8 @@ class FoldedWidget(GraphWidget):
         drawing = self._drawing
         if drawing is None or not isinstance(what, dict):
             return None
+        from gradviz.view.documents.fold_answers import FoldAnswers
+
         answers = FoldAnswers(drawing)
         with no_collection():
             if isinstance(query := what.get("find"), str):

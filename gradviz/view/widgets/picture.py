@@ -14,9 +14,7 @@ from gradviz.model import Graph
 from gradviz.model.arguments import checked, flag
 from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
-from gradviz.model.without_values import graph_without_values
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.export.page import to_page
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -152,10 +150,14 @@ class Picture(FoldedWidget):
         save(self._graph, path, options, folding, self._marks, self._page)
 
     def _page(self) -> str:
+        from gradviz.view.export.page import to_page
+
         return to_page(self._graph, self._as_shown(self._options), self._folding)
 
     def _without_values(self) -> Picture:
         """The same picture without numbers of tensors."""
+        from gradviz.model.without_values import graph_without_values
+
         return Picture(
             graph_without_values(self._graph),
             self._as_shown(self._options),

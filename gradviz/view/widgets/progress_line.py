@@ -6,13 +6,8 @@ ran would make two runs of one notebook differ.
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import anywidget
 import traitlets
-
-from gradviz.model.progress import ProgressDisplay, terminal
 
 _ESM = """
 export default {
@@ -47,22 +42,3 @@ class ProgressLine(anywidget.AnyWidget):
     def end(self) -> None:
         """Remove the line."""
         self.close()
-
-
-def progress_display(is_alone: bool = True) -> ProgressDisplay | None:
-    """Where somebody who waits can see how far it is: the notebook, else the terminal.
-
-    ``None`` where nobody waits: what runs a notebook by itself says that it answers no ``input()``,
-    and asks for no insides of folds.
-
-    Args:
-        is_alone: Whether nothing else writes to the terminal meanwhile.
-    """
-    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    kernel = getattr(shell, "kernel", None)
-    if kernel is None:
-        return terminal() if is_alone else None
-    asked = kernel.get_parent()
-    is_of_widget = asked.get("header", {}).get("msg_type") == "comm_msg"
-    is_seen = is_of_widget or asked.get("content", {}).get("allow_stdin")
-    return ProgressLine() if is_seen else None
