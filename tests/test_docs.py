@@ -273,6 +273,9 @@ found = {"show(loss)": watch.during(lambda: show(loss))}
 found["call"] = call(watch, a)
 recording = line(watch, a)
 found["line"] = watch.stack
+with gradviz.record() as other:
+    pass
+gradviz.show(other)._repr_mimebundle_()  # its modules are imported
 found["show(recording)"] = watch.during(lambda: gradviz.show(recording)._repr_mimebundle_())
 print(json.dumps(found))
 """
