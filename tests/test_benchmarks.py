@@ -214,11 +214,18 @@ def test_everything_that_is_done_with_a_graph_is_measured_at_several_sizes() -> 
 
 
 def test_what_other_tools_do_with_a_model_is_a_row_each(tmp_path: Path) -> None:
-    looks = [{"graph": "MLP", "size": 2, "peer": "bare", **peers.look("MLP", 2, "bare")}]
-    looks.append({"graph": "MLP", "size": 2, "peer": "gradviz", **peers.look("MLP", 2, "gradviz")})
-    looks.append({"graph": "MLP", "size": 2, "peer": "torchlens", "failed": "no answer"})
+    model = {"graph": "MLP", "size": 2}
+    looks = [{**model, "peer": one, **peers.look("MLP", 2, one)} for one in ("bare", "gradviz")]
+    looks[0]["read"], looks[1]["read"], looks[1]["drawn"] = 0.001, 0.01, 0.2
+    looks.append({**model, "peer": "torchlens", "failed": "no answer"})
     (table,) = peers.tables(looks)
     assert [row[1] for row in table.rows] == ["bare", "gradviz", "torchlens"]
+    assert table.rows[1][2:6] == [
+        "0.010",
+        "10x",
+        "0.20",
+        "210x",
+    ]  # read alone beside read and drawn
     assert re.fullmatch(r"\d+ x \d+", table.rows[1][-2])
     assert table.rows[2][-1] == "no answer"
     page = tmp_path / "page.md"
@@ -227,7 +234,7 @@ def test_what_other_tools_do_with_a_model_is_a_row_each(tmp_path: Path) -> None:
     first, *lines, last = page.read_text().splitlines()
     assert (first, last) == ("before", "after")
     assert lines[1] == "`make bench` with torch. Each look may take 60 s and, on Linux, 8 GiB."
-    assert lines[-4] == "| MLP 2 | torchlens | - | - | - | no answer |"
+    assert lines[-4] == "| MLP 2 | torchlens | - | - | - | - | no answer |"
     assert lines[-2] == "![Seconds from a thousand nodes to a million](growth.svg)"
     assert "old" not in lines
 
