@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import expect
 
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.test_one_screen import PROGRAMS, wire_of
@@ -63,8 +66,10 @@ def around(widget: Widget) -> Any:
 def test_at_every_step_the_current_card_unfolds_and_hides_no_neighbour(
     bare: Bare, name: str
 ) -> None:
-    widget = mount(bare, name, density="compact")
-    wire, seen = wire_of(name), 0
+    options, seen = DrawOptions(density="compact"), 0
+    wire = json.loads(json.dumps(Player(PROGRAMS[name](), options).wire))
+    bare.page.set_viewport_size({"width": 1366, "height": 768})
+    widget = bare.mount(wire, step=0)
     for step, view in enumerate(wire["views"]):
         if view["level"] > 1:
             continue
@@ -112,7 +117,7 @@ def test_the_key_goes_through_the_densities_and_keeps_the_card_in_view(bare: Bar
         assert frame is not None
         assert frame["y"] - 1 <= box["y"]
         assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
-    assert shown == ["normal", "full", "compact"] * 2
+    assert shown == ["full", "compact"] * 3
 
 
 def test_it_does_not_fade_where_motion_is_reduced(bare: Bare) -> None:

@@ -23,7 +23,9 @@ from tests.view.explanations import FREED, SILENT, explained
 from tests.view.graphs import rows_of
 from tests.view.recordings import ALL, animation_of, cuts, loop, product
 
-WIRES = {name: recording_document(recording) for name, recording in ALL.items()}
+# The front end's tests draw "cuts" compact.
+OPTIONS = {name: DrawOptions(density="compact" if name == "cuts" else "auto") for name in ALL}
+WIRES = {name: recording_document(one, options=OPTIONS[name]) for name, one in ALL.items()}
 
 
 def at_every_step(wire: dict[str, Any], part: str) -> list[dict[str, Any]]:
@@ -98,7 +100,7 @@ def assert_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
 
 
 def assert_looks_and_picture_are_those_of_the_animation(name: str) -> None:
-    wire, animations = WIRES[name], Animations(ALL[name])
+    wire, animations = WIRES[name], Animations(ALL[name], OPTIONS[name])
     assert wire["density"] == animations.opening
     assert list(wire["pictures"]) == [wire["density"], "full"]
     for density, picture in wire["pictures"].items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -15,14 +15,16 @@ from gradviz.model import Recording, UnknownNodeError
 from gradviz.view.widgets import after_cell
 from gradviz.view.widgets.base import GraphWidget
 from gradviz.view.widgets.player import Player
+from tests.view.explanations import FREED, SILENT, explained
 from tests.view.recordings import ALL, product
 from tests.view.test_folded_recordings import RECORDINGS
 
-NAMES = [*ALL, "folded"]
+OTHERS = {"folded": RECORDINGS[2], "explained": explained(SILENT, FREED)}
+NAMES = [*ALL, *OTHERS]
 
 
 def recording_of(name: str) -> Recording:
-    return ALL.get(name) or RECORDINGS[2]
+    return ALL.get(name) or OTHERS[name]
 
 
 @pytest.fixture
@@ -38,6 +40,15 @@ async def ended(player: Player) -> None:
     """Wait until all has followed."""
     while player._rest is not None:
         await asyncio.sleep(0.001)
+
+
+def steps_in(value: Any) -> Iterator[int | None]:
+    """All places of steps that views name."""
+    if isinstance(value, dict):
+        yield from (one for key, one in value.items() if key in ("step", "culprit_step"))
+    for one in value.values() if isinstance(value, dict) else value:
+        if isinstance(one, (dict, list)):
+            yield from steps_in(one)
 
 
 def plain(wire: dict[str, Any]) -> Any:
@@ -58,6 +69,7 @@ def test_a_cell_has_the_opening_steps_and_the_rest_follows(name: str) -> None:
         assert first["of"] == {"steps": len(paths), "last": len(recording_of(name))}
         assert len(numbers) < len(paths)
         assert numbers[first["open"]] == paths[player._first]
+        assert all(step is None or step < len(numbers) for step in steps_in(first["views"]))
         await ended(player)
         assert "of" not in player.wire
         assert plain(player.wire) == plain(whole.wire)

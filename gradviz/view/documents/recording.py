@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
@@ -153,11 +153,11 @@ def document_in_pieces(
             elements |= looks_in(animation.pieces_of([fold_id]), pieces)
             yield
         pictures[density] = {"svg": _svg(animation, opening, options), "elements": elements}
+    place = {step: number for number, step in enumerate(drawn)}
     views = []
     for view in _views(recording, animations, folds, carried, told.captions):
-        views.append(view)
+        views.append(view if scenes.is_whole else _within(view, place))
         yield
-    place = {step: number for number, step in enumerate(drawn)}
     document: dict[str, Any] = {
         **told.fields,
         "density": animations.opening,
@@ -252,8 +252,10 @@ def _views(
     items = marked_items(recording, rows, animation.marks)
     if folds is not None:
         items = folds.items(items)
+    before = 0
     for (place, step_items), shown in zip(rows.items(), items, strict=True):
-        step = recording.all_steps[place]
+        step, since = recording.all_steps[place], slice(before, place + 1)
+        before = place + 1
         yield {
             "kind": step.kind,
             "number": list(recording.numbers.paths[step.index]),
@@ -264,7 +266,10 @@ def _views(
             "node": step.node,
             "caption": segments(sentences[place]),
             "tick": TICKS.get(step.kind, ""),
-            "at": {density: found[step.index] for density, found in changes.items()},
+            "at": {
+                density: dict(chain.from_iterable(map(dict.items, found[since])))
+                for density, found in changes.items()
+            },
             "saved": step.saved_bytes,
             "memory": step.memory,
             "backward": step.record.backward,
@@ -274,6 +279,18 @@ def _views(
             "summary": animations.scenes.summary(place),
             **explained.get(step.index, {}),
         }
+
+
+def _within(view: Any, place: Mapping[int, int]) -> Any:
+    """A view in which steps have their places among those that there are; what names one that is
+    not there names none."""
+    if isinstance(view, list):
+        return [_within(one, place) for one in view]
+    if not isinstance(view, dict):
+        return view
+    found = {key: _within(one, place) for key, one in view.items()}
+    found |= {key: place.get(found[key]) for key in ("step", "culprit_step") if key in found}
+    return {key: one for key, one in found.items() if key != "step" or one is not None}
 
 
 def _made_at(recording: Recording) -> dict[str, list[str]]:

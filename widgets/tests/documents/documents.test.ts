@@ -32,7 +32,7 @@ describe("wire", () => {
 
   it("finds every element of a recording in the picture that Python drew", () => {
     const { pictures } = parseDocument(cuts) as RecordingDocument;
-    expect(Object.keys(pictures)).toEqual(["compact", "normal", "full"]);
+    expect(Object.keys(pictures)).toEqual(["compact", "full"]);
     for (const { svg, elements } of Object.values(pictures)) {
       const drawn = parsePicture(svg, "v").svg;
       expect(drawn.querySelector("style")?.textContent).toContain(".gradviz-root{");
