@@ -81,7 +81,8 @@ def fitted(kind: str, name: str, room: int) -> str:
 
 
 def gradient_words(gradient: ValueSummary | None, room: int) -> str:
-    """A gradient in few cells: its values, else its shape and norm, else its shape, never cut.
+    """A gradient in few cells: its values, else its shape and norm, else its norm, else its shape,
+    never cut.
 
     Examples:
         >>> gradient_words(ValueSummary((2,), "float32", (1.0, 0.5)), 20)
@@ -95,7 +96,8 @@ def gradient_words(gradient: ValueSummary | None, room: int) -> str:
         return "None"
     said = [shape(gradient.shape)]
     if gradient.norm is not None:
-        said.insert(0, f"{said[0]} norm {number(gradient.norm)}")
+        norm = f"norm {number(gradient.norm)}"
+        said = [f"{said[0]} {norm}", norm, *said]
     if gradient.values is not None:
         said.insert(0, numbers(gradient.values, gradient.shape, room))
     return next((words for words in said if cells(words) <= room), shape(gradient.shape))

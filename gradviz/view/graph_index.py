@@ -14,6 +14,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
+from gradviz.view.node_titles import titles_of
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
@@ -112,6 +113,11 @@ class GraphIndex:
             self._sources, lambda key: by_number(self._sources.get(key, ()))
         )
         """Nodes that point to each node, each once."""
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """The classes of modules that nodes are called by."""
+        return titles_of(self.graph)
 
     @classmethod
     def of(cls, graph: Graph, limit: int = 400, focus: str = "") -> GraphIndex:

@@ -94,20 +94,18 @@ def test_a_density_has_all_that_the_one_before_has() -> None:
         ]
         for less, more in pairwise(said):
             for key, found in less.items():
-                assert found <= more[key], key
+                assert found - {"…"} <= more[key], key
 
 
 def test_compact_cards_are_small() -> None:
     svg = drawn(SCALED, "compact")
     # The root has a pill, n1 and n4 have two inputs, n2 one, n3 is the leaf.
-    assert [height(svg, node.id) for node in SCALED.nodes] == [32, 30, 26, 54, 30]
+    assert [height(svg, node.id) for node in SCALED.nodes] == [52, 46, 46, 26, 46]
 
 
-def test_compact_leaves_out_operands_of_one_input_and_entries_that_are_none() -> None:
-    for key, labels in (("n1", {"self", "other"}), ("n2", set()), ("n3", set())):
-        svg = drawn(SCALED, "compact")
-        assert labels <= set(words(svg, key))
-        assert not {"self", "other"} - labels & set(words(svg, key))
+def test_compact_leaves_out_operands_and_entries_that_are_none() -> None:
+    svg = drawn(SCALED, "compact")
+    assert not any({"self", "other"} & set(words(svg, key)) for key in ("n1", "n2", "n3"))
     assert any("no grad" in word for word in words(drawn(SCALED, "normal"), "n2"))
 
 

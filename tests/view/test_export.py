@@ -124,7 +124,7 @@ def test_dot_has_the_cards_and_the_links() -> None:
         ("n3", "n1", "self"),
         ("n4", "n1", "other"),
     ]
-    assert r"AddBackward0 (root)\l" in dot
+    assert r"+ (root)\lAddBackward0\l" in dot
     assert "dir=back" in to_dot(product_and_sum(), DrawOptions(engine_arrows=True))
     assert "rankdir=LR" in to_dot(product_and_sum(), DrawOptions("LR"))
 
@@ -154,9 +154,9 @@ def test_a_mermaid_flowchart_has_a_shape_and_a_word_for_each_kind() -> None:
     text = to_mermaid(every_mark())
     for line in (
         'n4(["w #91;leaf#93;<br/>',
-        '{{"MulBackward0 #91;modified#93; (root)<br/>',
-        '[/"UnbindBackward0 #91;freed#93; (root)<br/>',
-        'n3["ExpBackward0 #91;packed#93; (root)<br/>',
+        '{{"× #91;modified#93; (root)<br/>MulBackward0<br/>',
+        '[/"unbind #91;freed#93; (root)<br/>UnbindBackward0<br/>',
+        'n3["exp #91;packed#93; (root)<br/>ExpBackward0<br/>',
         't2(["k<br/>does not require grad"]):::outside',
         "  t2 -.- n0",
         '  n1 -->|"self"| n0',

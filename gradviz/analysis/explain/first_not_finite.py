@@ -25,11 +25,11 @@ from gradviz.analysis.explain.not_finite import (
     Word,
     call_that_made,
 )
-from gradviz.analysis.explain.torch_names import operation_of
 from gradviz.model.events import HookFired, Operation
 from gradviz.model.explanation import Cause, CauseKind, CodeLine
 from gradviz.model.formatting import not_finite, summary
 from gradviz.model.history import EventPlace, History
+from gradviz.model.operations import operation_of
 from gradviz.model.reachability import reachable
 from gradviz.model.records import Node, SavedTensor, ValueSummary
 from gradviz.model.sentence import Sentence, Term, listed, say

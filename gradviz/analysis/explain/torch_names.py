@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gradviz.model.formatting import number, shape
-from gradviz.model.records import Node, SavedTensor, ValueSummary
+from gradviz.model.records import SavedTensor, ValueSummary
 
 SELECTING: Final = frozenset(
     {
@@ -26,21 +26,6 @@ def gradient_words(found: ValueSummary | None) -> str:
     if not found.shape and len(found.values) == 1:
         return number(found.values[0])
     return f"[{', '.join(map(number, found.values))}]"
-
-
-def operation_of(node: Node | str) -> str:
-    """``exp`` of ``ExpBackward0``.
-
-    Examples:
-        >>> operation_of("LogSoftmaxBackward0"), operation_of("MineBackward")
-        ('log_softmax', 'Mine')
-    """
-    name = node if isinstance(node, str) else node.name
-    stem, is_backward, number = name.partition("Backward")
-    if not is_backward or not number.isdigit():  # of a custom Function, or of no operation
-        return stem
-    parts = "".join(f"_{c.lower()}" if c.isupper() else c for c in stem)
-    return parts.lstrip("_")
 
 
 def is_result(slot: SavedTensor) -> bool:

@@ -141,7 +141,8 @@ def _lines(
     card: Card, node: Node | None, graph_index: GraphIndex, is_modified: bool
 ) -> Iterator[str]:
     """The text of a card, line by line."""
-    state = ", ".join(filter(None, (card.chip, "modified" if is_modified else "")))
+    kind = card.chip or ("leaf" if "gv-leaf" in card.css.split() else "")
+    state = ", ".join(filter(None, (kind, "modified" if is_modified else "")))
     first = True
     for block in card.blocks:
         for line in block.lines:

@@ -15,7 +15,7 @@ from gradviz.view.text import cells, shorten
 
 ROOM: Final = 38
 """Characters of a line before it is shortened."""
-NARROW: Final = 22
+NARROW: Final = 14
 """Characters of a gradient on a compact card."""
 DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
 """How names of saved numbers end that stay off the card."""
@@ -159,6 +159,14 @@ def _changed(facts: TensorFacts, key: TensorKey, content: CardContent) -> Line |
     if was is None or not now.words or not _has_fact(facts, key, content):
         return None
     label = {"version": "version", "values": "="}.get(key, now.label)
+    if content.density == "compact":
+        found = now.value
+        words = (
+            formatting.gradient_words(found, NARROW)
+            if isinstance(found, ValueSummary)
+            else now.words
+        )
+        return Line(label, change=("", shorten(words, NARROW)))
     room = ROOM - cells(label) - 1
     both = (was.words or "none", now.words)
     fits = cells(" → ".join(both)) <= room

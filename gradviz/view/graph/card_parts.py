@@ -147,6 +147,14 @@ class Card:
     """Id of the card that it is a small reference to."""
     is_stack: bool = False
     """Whether it stands for several equal parts and looks like several cards."""
+    is_brief: bool = False
+    """Whether it says in signs what the full card says in words."""
+
+    @property
+    def has_band(self) -> bool:
+        """Whether its title stands on a band; brief cards of nodes and tensors are plain."""
+        is_plain = self.is_brief and not {"gv-fold", "gv-leaf"} & set(self.css.split())
+        return not is_plain and "gv-tensor" not in self.css
 
     @property
     def is_of_tensor(self) -> bool:
@@ -216,6 +224,11 @@ class CardContent:
         both = versions if isinstance(versions, tuple) else (versions,)
         return self.density != "compact" and self.allows("versions") and any(both)
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether cards say in signs what the full one says in words."""
+        return self.density != "full"
+
     def allows(self, part: str) -> bool:
         """Whether a part is not hidden, so that a fault in it is shown in every density."""
         return part in self.parts
@@ -229,14 +242,15 @@ def thinned(
     Args:
         ports: All input ports of a card.
         linked: Places where a link arrives.
-        content: What cards show: compact ones leave out entries that are None, and the name of a
-            single input.
+        content: What cards show: compact ones leave out entries that are None, and names.
     """
     kept = dict(enumerate(ports))
     if content.density == "compact":
-        kept = {i: port for i, port in kept.items() if port.css != "gv-stub" or i in linked}
-        if len(kept) == 1:
-            kept = {i: replace(port, label="") for i, port in kept.items()}
+        kept = {
+            place: replace(port, label="∅" if port.css == "gv-stub" else "")
+            for place, port in kept.items()
+            if port.css != "gv-stub" or place in linked
+        }
     return kept
 
 

@@ -95,7 +95,7 @@ def card(
     if item.is_stack:
         inside.append(_rect(STACK, STACK, frame.width, frame.height, radius, "gv-card gv-stack"))
     inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
-    if frame.band and "gv-tensor" not in item.css:
+    if frame.band and item.has_band:
         inside.append(_band(frame.width, frame.height, frame.band, radius))
     left = PAD + (INSIDE if direction == "LR" and frame.left else 0)
     right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
@@ -112,8 +112,8 @@ def card(
     edge = frame.width - 8
     for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
         if word:
-            inside.append(_chip(word, css, frame.band, edge))
-            edge -= chip_width(word) + 5
+            inside.append(_chip(word, css, frame.band, edge, item.is_brief))
+            edge -= chip_width(word, item.is_brief) + 5
     inside += _ports(frame, item.inputs, True, direction)
     inside += _ports(frame, item.outputs, False, direction)
     return Element("g", attributes, tuple(inside))
@@ -351,14 +351,15 @@ def _text(
 
 
 @_drawn_once
-def _chip(word: str, css: str, band: float, edge: float) -> Element:
-    width = chip_width(word)
+def _chip(word: str, css: str, band: float, edge: float, is_brief: bool) -> Element:
+    width = chip_width(word, is_brief)
     x, y = edge - width, band - 21
     inside, start = [_rect(x, y, width, PILL, 3)], x + 6
     if word in GLYPHS:
         inside.append(_path(None, f"M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"))
         start += 12
-    return Element("g", {"class": css}, (*inside, _text(word, start, y + 11, 10)))
+    said = _title(word) if is_brief and word in GLYPHS else _text(word, start, y + 11, 10)
+    return Element("g", {"class": css}, (*inside, said))
 
 
 def _ports(
@@ -404,7 +405,7 @@ def rank_gap(flows: Iterable[EdgeGradient], direction: Direction) -> float:
     widths = [_width(formatting.gradient_words(flow.gradient, MOST[direction])) for flow in flows]
     if not widths:
         return 0.0
-    return 46.0 if direction == "TB" else max(widths) + 46.0
+    return 36.0 if direction == "TB" else max(widths) + 36.0
 
 
 def port_gap(flows: Iterable[EdgeGradient]) -> float:

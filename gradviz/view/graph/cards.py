@@ -23,6 +23,7 @@ from gradviz.view.graph.card_lines import (
 )
 from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, times
 from gradviz.view.graph_index import GraphIndex
+from gradviz.view.node_titles import title_of
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
 from gradviz.view.text import cells, clean, shorten
 
@@ -65,7 +66,7 @@ def node_card(
         rows = [replace(rows[0], beside=fits)]
     blocks += rows
     blocks += _more(len(tags) - FEW, "tensor")
-    chip = "leaf" if variable is not None else ""
+    chip = "leaf" if variable is not None and not content.is_brief else ""
     is_marked = node.state in ("freed", "packed", "opaque") and content.allows("saved")
     chip = node.state if is_marked else chip
     return Card(
@@ -78,6 +79,7 @@ def node_card(
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
         chip=chip,
         tensor=node.variable or "",
+        is_brief=content.is_brief,
     )
 
 
@@ -113,8 +115,9 @@ def waiting_leaf_card(
         title=aria.of_tensor(variable, graph_index),
         aria=f"{aria.of_tensor(variable, graph_index)}, {state}",
         outputs=outputs_of(node_id, (), graph_index),
-        chip="leaf" if variable.is_leaf else "",
+        chip="leaf" if variable.is_leaf and not content.is_brief else "",
         tensor=variable.id,
+        is_brief=content.is_brief,
     )
 
 
@@ -150,9 +153,10 @@ def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> I
     facts = graph_index.of_node(node)
     has_tags = "tags" in content and node.id in graph_index.tags
     hooks = facts["own hooks" if has_tags else "hooks"].parts
-    name = shorten(facts["name"].words, _name_room(content, is_leaf=False))
-    yield _title_block(name, is_pinned(hooks, content))
-    lines = []
+    name, room = facts["name"].words, _name_room(content, is_leaf=False)
+    title = name if content.density == "full" else clean(title_of(node, graph_index.titles))
+    yield _title_block(shorten(title, room), is_pinned(hooks, content))
+    lines = [Line(shorten(name, room), "gv-muted")] if title != name else []
     if "source" in content:
         lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
         lines += [muted(text) for text in facts.short("module")]
@@ -260,7 +264,8 @@ def _leaf_blocks(
     if state:
         lines.append(Line(state, "gv-muted"))
     if lines:
-        yield Block("text", tuple(lines))
+        is_beside = content.density == "compact" and len(lines) == 1
+        yield Block("text", tuple(lines), beside=is_beside)
 
 
 def tag_blocks(node_id: str, graph_index: GraphIndex, content: CardContent) -> list[Block]:

@@ -79,6 +79,7 @@ class FoldCards:
             inputs=into,
             outputs=out,
             is_stack=fold.times > 1,
+            is_brief=self._content.is_brief,
         )
 
     def views_card(self, fold: Fold, card: Card, inputs: int, outputs: int) -> Card:

@@ -94,7 +94,7 @@ def count_gap(counts: Iterable[int], direction: Direction) -> float:
     many = [width_of(times(number), SIZES["small"]) for number in counts if number > 1]
     if not many:
         return 0.0
-    return 46.0 if direction == "TB" else max(many) + 46.0
+    return 36.0 if direction == "TB" else max(many) + 36.0
 
 
 def _pills(ports: tuple[Port, ...]) -> float:
@@ -113,13 +113,16 @@ def _tall(ports: tuple[Port, ...]) -> float:
 def _wide(block: Block, card: Card) -> float:
     if block.kind != "title":
         return 0.0 if block.beside else block.width
-    chips = sum(chip_width(word) + 10 for word in (card.chip, card.status) if word)
+    words = (card.chip, card.status)
+    chips = sum(chip_width(word, card.is_brief) + 10 for word in words if word)
     return block.width + sum(one.width + BESIDE for one in card.blocks if one.beside) + chips
 
 
-def chip_width(word: str) -> float:
-    """Width of a chip; those that say where backward is have a glyph before the word."""
-    return width_of(word, 10) + (24 if word in STATUSES else 12)
+def chip_width(word: str, is_brief: bool) -> float:
+    """Width of a chip; those that say where backward is have a glyph before the word, or alone."""
+    if word in STATUSES:
+        return 20.0 if is_brief else width_of(word, 10) + 24
+    return width_of(word, 10) + 12
 
 
 def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
@@ -138,7 +141,7 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
             band = y
         else:
             # Without a band the lines of a tensor are close to its title.
-            close = y == band and not block.framed and "gv-tensor" in card.css
+            close = y == band and not block.framed and not card.has_band
             y += -3 if close else above if block.framed or y == band else 1
             tops.append(y)
             y += block.height

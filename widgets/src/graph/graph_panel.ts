@@ -300,20 +300,18 @@ export function makeGraph(context: PanelContext): GraphPanel {
   };
 
   const unfolded = new Unfolded();
-  /** Unfolds the selected card; where cards are compact else the one that the step is about. */
+  /** Unfolds the selected card. */
   function unfold(): void {
     const timeline = store.get("timeline");
     const at = store.get("at");
     const chosen = [store.get("selected")].filter((id) => index.ownerOf(id));
-    const follows = timeline !== undefined && store.get("drawn") === "compact";
-    const ids = chosen.length || !follows ? chosen : subjectsOf(timeline, at);
-    const id = firstOf(ids)?.dataset.id ?? "";
+    const id = firstOf(chosen)?.dataset.id ?? "";
     const { box, k } = viewport.window;
     const folds = shown?.unfolding?.folds;
     // A box says in every density the same of what is in it.
     const isBox = folds?.get(id) !== undefined;
     const markup = id && !isBox ? looks.of(id, store.get("drawn"), timeline, at, folds) : undefined;
-    unfolded.show(picture, index, id, markup, box, k, chosen.length > 0);
+    unfolded.show(picture, index, id, markup, box, k);
   }
   store.watch(["content", "drawn", "selected", "unfolding"], unfold);
   viewport.onView = unfold;

@@ -32,14 +32,8 @@ const STOPS = 15;
     To be near is worth little: a line leads from it to its card. */
 const COST = { keep: 50, own: 12, others: 1, outside: 30, edge: 400, distance: 4 };
 
-export interface Placed {
-  readonly box: Box;
-  /** Whether its card, and all that must stay visible, can be seen. */
-  readonly hidesNothing: boolean;
-}
-
 /** The place of a box of this size: beside its card, where it hides least and is in the window. */
-export function placeBeside(size: Size, around: Surroundings): Placed {
+export function placeBeside(size: Size, around: Surroundings): Box {
   const { own, keep, edges, window } = around;
   const beside = [...keep, ...(edges.length ? [hull(edges)] : [])];
   const xs = places(
@@ -66,7 +60,7 @@ export function placeBeside(size: Size, around: Surroundings): Placed {
       if (cost < least) [best, least] = [box, cost];
     }
   }
-  return { box: best, hidesNothing: ![own, ...keep].some((box) => overlap(box, best) > 0) };
+  return best;
 }
 
 /** Where a length can begin along one axis: after and before the card, along it, next to what must

@@ -72,7 +72,7 @@ export class Unfolded {
   #shown: Shown | undefined;
 
   /** Shows the full look of a card, or nothing. `window` is the visible part of the picture, at a
-      zoom of `k`. `isChosen`: a person wants to see it, whatever it hides. */
+      zoom of `k`. */
   show(
     picture: Picture,
     index: SvgIndex,
@@ -80,7 +80,6 @@ export class Unfolded {
     markup: string | undefined,
     window: Box,
     k: number,
-    isChosen: boolean,
   ): void {
     const before = this.#shown;
     const card = index.cards.get(id);
@@ -98,16 +97,10 @@ export class Unfolded {
     const scale = Math.min(readable / k, window.width / size.width);
     const large = { width: size.width * scale, height: size.height * scale };
     const around = { ...surroundingsOf(picture, index, id), own, window };
-    const { box, hidesNothing } = placeBeside(large, around);
-    if (!hidesNothing && !isChosen) {
-      element.remove();
-      this.#shown = undefined;
-      return;
-    }
-    const { x, y } = box;
+    const box = placeBeside(large, around);
     lead(leader, lineBetween(box, own, [...around.keep, ...around.others]), box);
     copy.setAttribute("transform", `scale(${round(scale)})`);
-    element.setAttribute("transform", `translate(${round(x)} ${round(y)})`);
+    element.setAttribute("transform", `translate(${round(box.x)} ${round(box.y)})`);
     // The same card at another step does not fade in again.
     if (before?.id !== id) element.classList.add("is-new");
     if (element.parentNode !== picture.svg) picture.svg.append(element);

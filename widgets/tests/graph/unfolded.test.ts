@@ -55,7 +55,7 @@ describe("an unfolded card", () => {
   let unfolded: Unfolded;
   const show = (id: string, room = window) => {
     const markup = id ? new FullLooks(wire).of(id, "compact", timeline, step) : undefined;
-    unfolded.show(shown.picture, shown.index, id, markup, room, 1, true);
+    unfolded.show(shown.picture, shown.index, id, markup, room, 1);
     return shown.picture.svg.querySelector<SVGGElement>(".gradviz-unfolded");
   };
   beforeEach(() => {

@@ -25,10 +25,10 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.rewriting import with_keyword
 from gradviz.analysis.explain.fixes.stay_on_graph import fixes_of
 from gradviz.analysis.explain.torch_messages import operator_in
-from gradviz.analysis.explain.torch_names import operation_of
 from gradviz.model.cut_reasons import REASONS
 from gradviz.model.events import Operation
 from gradviz.model.explanation import Cause, Fix
+from gradviz.model.operations import operation_of
 from gradviz.model.records import Node
 from gradviz.model.sentence import say
 

@@ -14,12 +14,13 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.after_saved_modified import fixes_of
 from gradviz.analysis.explain.not_followed import RECORD_EARLIER
 from gradviz.analysis.explain.torch_messages import versions_in
-from gradviz.analysis.explain.torch_names import is_result, operation_of
+from gradviz.analysis.explain.torch_names import is_result
 from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.events import BackwardStarted
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import shape
 from gradviz.model.history import History
+from gradviz.model.operations import operation_of
 from gradviz.model.records import SavedTensor
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save

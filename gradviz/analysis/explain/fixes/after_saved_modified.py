@@ -38,10 +38,11 @@ from gradviz.analysis.explain.fixes.rebinding import may_take_place
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
 from gradviz.analysis.explain.fixes.rows_in_a_list import rows_in_a_list
 from gradviz.analysis.explain.fixes.value_first import value_first
-from gradviz.analysis.explain.torch_names import is_result, operation_of
+from gradviz.analysis.explain.torch_names import is_result
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Fix
 from gradviz.model.history import ALIASES
+from gradviz.model.operations import operation_of
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
 

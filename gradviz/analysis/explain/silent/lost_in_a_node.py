@@ -23,12 +23,12 @@ from gradviz.analysis.explain.silent.training_steps import (
     training_steps,
     updates_by_hand,
 )
-from gradviz.analysis.explain.torch_names import operation_of
 from gradviz.model.calls import calls_of
 from gradviz.model.derivatives.zero import is_zero_everywhere
 from gradviz.model.events import Accumulated, BackwardStarted, NodeRan, Operation
 from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.history import ALIASES, EventPlace, History
+from gradviz.model.operations import operation_of
 from gradviz.model.records import Node, ValueSummary
 from gradviz.model.sentence import Sentence, Term, say
 
