@@ -22,6 +22,10 @@ REFERENCE: Final = 22.0
 """Height of a reference."""
 CROWD: Final = 640.0
 """Width that ports alone can give to a card."""
+FEW: Final = 4
+APART: Final = 76.0
+"""Pixels from one port to the next where there are at most ``FEW``: links to them do not cross what
+is beside."""
 STACK: Final = 5.0
 """How far a card that stands for several reaches to the right and down, beyond itself."""
 
@@ -102,8 +106,10 @@ def _pills(ports: tuple[Port, ...]) -> float:
 
 
 def _spread(ports: tuple[Port, ...], gap: float) -> float:
-    widest = _pills(ports)
-    return len(ports) * (widest + gap) if widest else min(CROWD, len(ports) * 9.0)
+    each = _pills(ports) + gap if _pills(ports) else 0.0
+    if 1 < len(ports) <= FEW:
+        each = max(each, APART)
+    return len(ports) * each if each else min(CROWD, len(ports) * 9.0)
 
 
 def _tall(ports: tuple[Port, ...]) -> float:
