@@ -71,14 +71,12 @@ def running_lab(home: Path, folder: Path) -> Iterator[Lab]:
 
 
 @contextmanager
-def serving(
-    command: list[str], environment: dict[str, str], log: Path, address: str
-) -> Iterator[None]:
+def serving(command: list[str], environment: dict[str, str], log: Path, url: str) -> Iterator[None]:
     """Start a server, wait until it answers; stop it afterwards."""
     with log.open("w") as out:
         server = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
         try:
-            until_it_answers(lambda: answers(address), server, log)
+            until_it_answers(lambda: answers(url), server, log)
             yield
         finally:
             server.terminate()
