@@ -267,15 +267,13 @@ def line(watch, a):
 
 a = torch.tensor(2.0, requires_grad=True)
 loss = (a * 3).exp()
-show = gradviz.show  # its modules are imported now, not during the journey
+show = gradviz.show  # modules are imported now, not during the journey
+import gradviz.view.widgets.player, gradviz.analysis.explain, gradviz.analysis.fold.step_totals
 watch = Watch()
 found = {"show(loss)": watch.during(lambda: show(loss))}
 found["call"] = call(watch, a)
 recording = line(watch, a)
 found["line"] = watch.stack
-with gradviz.record() as other:
-    pass
-gradviz.show(other)._repr_mimebundle_()  # its modules are imported
 found["show(recording)"] = watch.during(lambda: gradviz.show(recording)._repr_mimebundle_())
 print(json.dumps(found))
 """

@@ -18,6 +18,7 @@ from gradviz.view.node_titles import titles_of
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
+Kept = TypeVar("Kept")
 SHARING: Final = 8
 """Names of other tensors on the same storage; ``others`` stands for more."""
 LISTED: Final = 10_000
@@ -125,15 +126,18 @@ class GraphIndex:
         graph_index = cls(graph, limit, graph.device, focus)
         for node in graph_index.nodes:
             graph_index._put_node(node.id, node)
-        if graph_index.hidden:
-            for tensor, node_id, slot in graph.saving():
-                savers = graph_index._savers.setdefault(tensor, {})
-                if node_id not in graph_index._drawn:
-                    savers[node_id] = (*savers.get(node_id, ()), slot)
-        for info in graph.tensors:
-            graph_index._put_tensor(info.id, info)
-        graph_index._put_roots(graph.roots)
+        graph_index._put_others()
         return graph_index
+
+    def _put_others(self) -> None:
+        """Put what nodes that are not drawn save, all tensors, and the roots."""
+        for tensor, node_id, slot in self.graph.saving() if self.hidden else ():
+            savers = self._savers.setdefault(tensor, {})
+            if node_id not in self._drawn:
+                savers[node_id] = (*savers.get(node_id, ()), slot)
+        for info in self.graph.tensors:
+            self._put_tensor(info.id, info)
+        self._put_roots(self.graph.roots)
 
     def _put_node(self, key: str, node: Node | None) -> Node | None:
         """Put the new row of a node, ``None`` if it no longer exists; returns the old row."""
@@ -175,21 +179,15 @@ class GraphIndex:
 
     def of_node(self, node: Node) -> NodeFacts:
         """The facts of a node; those of the last ones are kept."""
-        known = self._node_facts.get(node.id)
-        if known is None:
-            if len(self._node_facts) >= KEPT:
-                self._node_facts.clear()
-            known = self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
-        return known
+        return _kept(
+            self._node_facts, node.id, lambda: node_facts(node, self, self._tensors_on(node))
+        )
 
     def of_tensor(self, info: TensorInfo) -> TensorFacts:
         """The facts of a tensor; those of the last ones are kept."""
-        known = self._tensor_facts.get(info.id)
-        if known is None:
-            if len(self._tensor_facts) >= KEPT:
-                self._tensor_facts.clear()
-            known = self._tensor_facts[info.id] = tensor_facts(info, self, self.before.get(info.id))
-        return known
+        return _kept(
+            self._tensor_facts, info.id, lambda: tensor_facts(info, self, self.before.get(info.id))
+        )
 
     def forget(self) -> None:
         """Keep no facts: of what changed, or of what nothing more is said for now."""
@@ -348,6 +346,16 @@ def slots_of(node: Node | None) -> dict[str, tuple[str, ...]]:
         if known is not None:
             found[known] = (*found.get(known, ()), slot.name)
     return found
+
+
+def _kept(facts: dict[str, Kept], key: str, make: Callable[[], Kept]) -> Kept:
+    """The facts of a node or tensor, made where they are not kept."""
+    known = facts.get(key)
+    if known is None:
+        if len(facts) >= KEPT:
+            facts.clear()
+        known = facts[key] = make()
+    return known
 
 
 def _join(groups: dict[str, list[str]], group: str, key: str) -> None:

@@ -21,12 +21,7 @@ class WholeIndex(GraphIndex):
         self.places = range(len(graph))
         # Who asks these, asks for a node.
         self.consumers = LookUp((), self._consumers_of)
-        for tensor, node_id, slot in graph.saving():
-            savers = self._savers.setdefault(tensor, {})
-            savers[node_id] = (*savers.get(node_id, ()), slot)
-        for info in graph.tensors:
-            self._put_tensor(info.id, info)
-        self._put_roots(graph.roots)
+        self._put_others()
 
     @property
     def titles(self) -> Mapping[str, str]:

@@ -66,12 +66,18 @@ def running_lab(home: Path, folder: Path) -> Iterator[Lab]:
         *("--ServerApp.terminals_enabled=False", "--expose-app-in-browser"),
     ]
     url = f"http://127.0.0.1:{port}"
-    with (home / "server.log").open("w") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
+    with serving(command, environment, home / "server.log", f"{url}/api/status?token={_TOKEN}"):
+        yield Lab(url, folder)
+
+
+@contextmanager
+def serving(command: list[str], environment: dict[str, str], log: Path, url: str) -> Iterator[None]:
+    """Start a server, wait until it answers; stop it afterwards."""
+    with log.open("w") as out:
+        server = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
         try:
-            status = f"{url}/api/status?token={_TOKEN}"
-            until_it_answers(lambda: answers(status), server, home / "server.log")
-            yield Lab(url, folder)
+            until_it_answers(lambda: answers(url), server, log)
+            yield
         finally:
             server.terminate()
             try:

@@ -21,9 +21,8 @@ if os.environ.get("GRADVIZ_REQUIRE_BROWSER") != "1":
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Shoot
-from tests.browser.lab import answers
+from tests.browser.lab import serving
 from tests.browser.machine import ROOT
-from tests.browser.waiting import until_it_answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 
@@ -93,20 +92,9 @@ def running(app: Path) -> Iterator[str]:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "marimo", "-q", "run", str(app), "--headless", "--no-token"]
     command += ["--port", str(port), "--no-sandbox"]
-    log = app.with_suffix(".log")
-    with log.open("w") as out:
-        server = subprocess.Popen(command, env=environment(app.parent), stdout=out, stderr=out)
-        try:
-            url = f"http://127.0.0.1:{port}"
-            until_it_answers(lambda: answers(f"{url}/health"), server, log)
-            yield url
-        finally:
-            server.terminate()
-            try:
-                server.wait(15)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait(15)
+    url = f"http://127.0.0.1:{port}"
+    with serving(command, environment(app.parent), app.with_suffix(".log"), f"{url}/health"):
+        yield url
 
 
 def exported(app: Path) -> str:

@@ -14,6 +14,7 @@ import gradviz
 from gradviz.model import Comparison, Explanation, Graph, Memory, Node, Recording
 from gradviz.model import presentation as presenting
 from gradviz.model.presentation import Presentation, Printed
+from gradviz.view.contents.parts_of import parts_of
 from gradviz.view.outlines.text_of import text_of
 from tests.each import each
 
@@ -92,6 +93,8 @@ def test_everything_that_prints_has_a_text_in_the_view(kind: str) -> None:
 
 def test_the_text_of_anything_else_is_its_repr() -> None:
     assert text_of(Node("n0", "x", ())) == repr(Node("n0", "x", ()))
+    with pytest.raises(TypeError, match="Node is none of what has parts"):
+        parts_of(Node("n0", "x", ()))
 
 
 def test_one_file_puts_a_presentation_in_use() -> None:

@@ -172,9 +172,9 @@ class _Starts:
                 number += 1
 
     def _used(self, level: int, at: int) -> int | str:
-        """What a known node uses of a module: one in it, or a parameter."""
-        chain = self._chains[at]
-        return chain[level + 1] if len(chain) > level + 1 else self._anchors[at].uses[0]
+        """What a known node uses of a module: one in it, or a parameter; ``""``: neither."""
+        inner, used = self._chains[at][level + 1 :], self._anchors[at].uses
+        return inner[0] if inner else used[0] if used else ""
 
     def _has_ended(self, at: int) -> bool:
         """Whether one of torch's recurrent modules may have ended before a known node."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, Final
+from typing import Final
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
@@ -23,9 +23,14 @@ THINGS: Final = (Explanation, Explanations, Question, Attempt, Report)
 
 @singledispatch
 def parts_of(thing: object) -> Parts:
-    """What a thing consists of: one of :data:`THINGS`, anything else being taken for a report."""
-    findings: Any = thing
-    return report_parts(findings)
+    """What a thing consists of.
+
+    Raises:
+        TypeError: If it is none of :data:`THINGS`.
+    """
+    if not isinstance(thing, Report):
+        raise TypeError(f"{type(thing).__name__} is none of what has parts: {THINGS}")
+    return report_parts(thing)
 
 
 def html_of(thing: object) -> str:

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import pytest
 import torch
 
 import gradviz
 from gradviz.model.audit import Audit, ModuleAudit, ParameterAudit
-from gradviz.model.report import Block, RowMember, Table
+from gradviz.model.report import Block, Table
+from tests.analysis.memory.test_blocks import blocks
 from tests.deep import Transformer
 
 
@@ -26,13 +26,6 @@ def audit(model: Transformer) -> Audit:
         loss, model, torch.optim.SGD(model.parameters()), values=True
     ).findings
     return found
-
-
-def blocks(members: tuple[RowMember, ...]) -> Iterator[Block]:
-    for one in members:
-        if isinstance(one, Block):
-            yield one
-            yield from blocks(one.members)
 
 
 def shown(table: Table) -> list[tuple[object, ...]]:

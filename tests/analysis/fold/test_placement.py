@@ -221,22 +221,15 @@ def test_of_a_model_that_is_called_twice_what_is_between_is_outside() -> None:
 
 
 def test_one_weight_of_two_modules_is_told_by_what_they_compute() -> None:
-    class Tied(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.words, self.head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
-            self.head.weight = self.words.weight
-
-        def forward(self, x: Tensor) -> Tensor:
-            y: Tensor = self.head(self.words(x))
-            return y
-
-    model = Tied()
+    words, head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+    head.weight = words.weight
+    model = nn.Sequential(words, head)
+    del words, head
     graph = gradviz.snapshot(model(torch.tensor([1, 2])).sum())
     assert placed(graph)[:3] == [
-        ("Embedding", "model.words"),
-        ("T", "model.head"),
-        ("Mm", "model.head"),
+        ("Embedding", "model.0"),
+        ("T", "model.1"),
+        ("Mm", "model.1"),
     ]
 
 
@@ -254,6 +247,12 @@ def test_weights_that_the_module_around_them_uses_are_its_own() -> None:
     graph = gradviz.snapshot(model(torch.ones(2, 3, 4)).sum())
     assert "model.self_attn.out_proj" not in set(placement_of(graph).paths)
     assert "model.self_attn" in set(placement_of(graph).paths)
+
+    class Doubled(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            return functional.linear(x, self.weight * 2)
+
+    assert paths_of(snapshot_of(nn.Sequential(Doubled(4, 4))), "Mm") == ["model.0"]
 
 
 def test_frozen_weights_are_known_where_they_are_saved() -> None:

@@ -443,7 +443,8 @@ def test_the_same_program_is_cut_at_the_same_places() -> None:
     assert trained(50, SMALL).to_json() == trained(50, SMALL).to_json()
 
 
-def test_where_it_is_not_known_which_of_several_lines_wrote_first_none_is_blamed() -> None:
+def written_in_a_counted_turn(lines: int) -> Any:
+    """The error where one line writes, or two, in a turn of which only the number is kept."""
     w = torch.ones(2, requires_grad=True)
     b = torch.zeros(2)
     old = None
@@ -452,11 +453,16 @@ def test_where_it_is_not_known_which_of_several_lines_wrote_first_none_is_blamed
             out = (w * b).sum()
             if turn == 50:
                 old = out
-            if turn % 3 == 1:
+            if turn % 3 == 1 < lines:
                 b.add_(1)
             b.sub_(1)
         assert old is not None
         old.backward()
+    return found
+
+
+def test_where_it_is_not_known_which_of_several_lines_wrote_first_none_is_blamed() -> None:
+    found = written_in_a_counted_turn(lines=2)
     assert found.line is None
     first, then = map(str, found.unknown)
     assert first.startswith("which line wrote it first")
@@ -464,17 +470,7 @@ def test_where_it_is_not_known_which_of_several_lines_wrote_first_none_is_blamed
 
 
 def test_where_one_line_alone_wrote_it_is_named_though_its_runs_are_counted() -> None:
-    w = torch.ones(2, requires_grad=True)
-    b = torch.zeros(2)
-    old = None
-    with gradviz.expect_error(budget=SMALL) as found:
-        for turn in range(100):
-            out = (w * b).sum()
-            if turn == 50:
-                old = out
-            b.sub_(1)
-        assert old is not None
-        old.backward()
+    found = written_in_a_counted_turn(lines=1)
     assert found.cause is not None
     assert found.cause.at is not None
     assert found.cause.at.text == "b.sub_(1)"
