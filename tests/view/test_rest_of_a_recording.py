@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -33,13 +34,19 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(work())
+    """Run it in a loop of its own, and so in a thread: in that of the tests one may go on."""
+    alone(lambda: asyncio.run(work()))
+
+
+def alone(work: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(work).result()
 
 
 async def ended(player: Player) -> None:
     """Wait until all has followed."""
     while player._rest is not None:
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
 
 
 def steps_in(value: Any) -> Iterator[int | None]:
@@ -111,7 +118,7 @@ def test_where_no_front_end_has_answered_an_output_is_whole(
 @pytest.mark.usefixtures("answered")
 def test_without_a_loop_that_goes_on_an_output_is_whole() -> None:
     player = Player(product())
-    player._repr_mimebundle_()
+    alone(player._repr_mimebundle_)
     assert "of" not in player.wire
 
 
@@ -167,12 +174,15 @@ def test_what_is_asked_for_before_the_rest_has_come_comes_whole(tmp_path: Any) -
 
 
 @pytest.mark.usefixtures("answered")
-def test_a_player_that_is_closed_makes_no_more() -> None:
+def test_a_player_that_is_closed_makes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(after_cell, "PAUSE", 0.0)
+
     async def work() -> None:
         player = Player(product())
         player._repr_mimebundle_()
         player.close()
-        await asyncio.sleep(0.1)
+        for _ in range(100):
+            await asyncio.sleep(0)
         assert [*player.wire] == ["text"]
 
     run(work)

@@ -104,7 +104,7 @@ VIEW: Final = (
     SeededFault(
         room="view/widgets",
         file="gradviz/view/widgets/base.py",
-        old="            data[MIME] = digest(self.wire)\n",
+        old="            data[MIME] = digest(self._said)\n",
         new="            data[MIME] = {}\n",
         shows="a stored output has no digest, so that gradviz check cannot compare it",
         where=("tests/view/test_digest.py",),
