@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -62,12 +63,10 @@ def plain(wire: dict[str, Any]) -> Any:
     return json.loads(json.dumps(wire))
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("answered")
-def test_a_cell_has_the_opening_steps_and_the_rest_follows(name: str) -> None:
-    whole = Player(recording_of(name))
-
-    async def work() -> None:
+def test_a_cell_has_the_opening_steps_and_the_rest_follows(subtests: pytest.Subtests) -> None:
+    async def work(name: str) -> None:
+        whole = Player(recording_of(name))
         player = Player(recording_of(name))
         player._repr_mimebundle_()
         first = player.wire
@@ -81,24 +80,25 @@ def test_a_cell_has_the_opening_steps_and_the_rest_follows(name: str) -> None:
         assert "of" not in player.wire
         assert plain(player.wire) == plain(whole.wire)
 
-    run(work)
+    for name in NAMES:
+        with subtests.test(name=name):
+            run(partial(work, name))
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_an_output_has_the_same_bytes_whether_or_not_a_front_end_answers(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    bundles = []
-    for is_answered in (False, True):
-        monkeypatch.setattr(GraphWidget, "is_answered", is_answered)
+    async def work(name: str, bundles: list[Any]) -> None:
+        data, _ = Player(recording_of(name))._repr_mimebundle_()
+        bundles.append({**data, "application/vnd.jupyter.widget-view+json": None})
 
-        async def work() -> None:
-            data, _ = Player(recording_of(name))._repr_mimebundle_()
-            data.pop("application/vnd.jupyter.widget-view+json")
-            bundles.append(data)
-
-        run(work)
-    assert bundles[0] == bundles[1]
+    for name in NAMES:
+        bundles: list[Any] = []
+        for is_answered in (False, True):
+            monkeypatch.setattr(GraphWidget, "is_answered", is_answered)
+            run(partial(work, name, bundles))
+        with subtests.test(name=name):
+            assert bundles[0] == bundles[1]
 
 
 def test_where_no_front_end_has_answered_an_output_is_whole(

@@ -1,4 +1,4 @@
-// A line of Python as elements: coloured, and wrapped where a person would.
+// A line of Python as elements: with its keywords, and wrapped where a person would.
 import { html } from "./dom";
 import { tokensOf } from "./python_tokens";
 

@@ -1,13 +1,13 @@
-// Colours for Python source: enough to read a lesson, not a parser.
+// Keywords and comments of Python source: enough to read a lesson, not a parser.
 
 export interface Token {
-  readonly kind: "" | "comment" | "string" | "keyword" | "number" | "call";
+  readonly kind: "" | "comment" | "string" | "keyword";
   readonly text: string;
 }
 
 const TOKEN =
-  /(#.*$)|([rbfuRBFU]{0,2}(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))|\b(False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)\b|\b(\d[\w.]*)|\b([A-Za-z_]\w*)(?=\()/g;
-const KINDS = ["comment", "string", "keyword", "number", "call"] as const;
+  /(#.*$)|([rbfuRBFU]{0,2}(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))|\b(False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)\b/g;
+const KINDS = ["comment", "string", "keyword"] as const;
 
 /** The line in pieces; put together they are the line again. */
 export function tokensOf(line: string): Token[] {

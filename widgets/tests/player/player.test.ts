@@ -532,8 +532,6 @@ describe("the code", () => {
     expect(kinds.map(({ kind, text }) => [kind, text])).toEqual([
       ["keyword", "for"],
       ["keyword", "in"],
-      ["call", "f"],
-      ["number", "2"],
       ["string", "'in'"],
       ["comment", "# in"],
     ]);
