@@ -16,12 +16,20 @@ SIGNS: Final = {
     "mm": "@",
     "mul": "×",
     "mv": "@",
-    "neg": "-",
+    "rsub": "-",
     "sub": "-",
     "t": "transpose",
 }
 """How operations are written; all others are called what torch calls them."""
-_WORD: Final = re.compile("[A-Z]?[a-z]+[0-9]*D?|[A-Z0-9]+(?![a-z])")
+VIEWS: Final = frozenset(
+    f"{name}Backward0"
+    for name in (
+        *("View", "UnsafeView", "ReshapeAlias", "Alias", "T", "Transpose", "Permute", "Expand"),
+        *("Squeeze", "Unsqueeze", "ToCopy", "Clone", "Unflatten", "Movedim", "SwapAxes"),
+    )
+) | {f"SqueezeBackward{number}" for number in range(1, 6)}
+"""Nodes of views, of contiguous copies and of casts: the same numbers in another form."""
+_WORDS: Final = re.compile("(?<=[a-zA-Z0-9])(?=[A-Z][a-z])")
 _OF_TORCH: Final = frozenset(("alias", "native", "cudnn", "mkldnn", "miopen", "thnn", "unsafe"))
 """Words that say which of torch's implementations it is."""
 
@@ -52,16 +60,16 @@ def words_of(name: str) -> str:
         ('×', 'batch norm')
         >>> words_of("ScaledDotProductFlashAttentionForCpuBackward0"), words_of("MineBackward")
         ('attention', 'Mine')
+        >>> words_of("BinaryCrossEntropyWithLogitsBackward0"), words_of("Log1PBackward0")
+        ('binary cross entropy with logits', 'log1p')
     """
-    stem, is_backward, number = name.partition("Backward")
-    if not is_backward or not number.isdigit():  # of a custom Function, or of no operation
-        return stem or name
+    stem, _, number = name.rpartition("Backward")
+    if not number.isdigit():  # of a custom Function, or of no operation
+        return name.removesuffix("Backward") or name
     found = SIGNS.get(operation_of(name))
     if found is not None:
         return found
-    words = [word.lower() for word in _WORD.findall(stem)]
+    words = _WORDS.sub(" ", stem).lower().split()
     if "attention" in words:
         return "attention"
-    ends = [at for at, word in enumerate(words) if at and word in ("for", "with")]
-    words = words[: min(ends, default=len(words))]
     return " ".join(word for word in words if word not in _OF_TORCH) or stem

@@ -1,72 +1,56 @@
-"""What a node is called on its card: by the module whose one operation it is, else by the
-operation. torch's own name stands beneath."""
+"""What a node is called on its card: by the module whose one operation it is, where a recording saw
+that, else by the operation. torch's own name stands beneath."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gradviz.model.graph import Graph
-from gradviz.model.operations import words_of
+from gradviz.model.operations import VIEWS, words_of
 from gradviz.model.records import Node
 
 
 def titles_of(graph: Graph) -> Mapping[str, str]:
-    """The classes of the modules of which a node is the one operation, by its id.
+    """Names of nodes that their own names do not tell, by id.
 
-    A recording saw the calls of modules. Without one it is the module of which a node, and no
-    other, uses all parameters, where these are several, and something else besides: of a module
-    with one parameter it cannot be told from other code that uses it. Modules with other modules in
-    them give no name. Nodes through which a parameter only passes on its way to one other node
-    count with that node.
+    Those are the classes of modules of which a node is the one operation: a recording saw the
+    calls of modules, and views do not count. Modules with other modules in them give no name.
+    A product with a transposed weight of a module is what ``torch.nn.functional.linear`` computes,
+    and so is one with any transposed matrix to which something is added.
 
     Args:
         graph: The graph.
     """
-    nodes = {node.id: node for node in graph.nodes}
-    users = Counter(entry[0] for node in nodes.values() for entry in node.next_functions if entry)
-    known = {one.path: one for one in graph.modules}
+    known = {one.path: one.type for one in graph.modules}
     outer = {path[:at] for path in known for at, one in enumerate(path) if one == "."}
-
-    def is_way(node: Node) -> bool:
-        """Whether it only hands on what depends on one leaf to one other node."""
-        leaves = [*_parameters(node, nodes)]
-        return len(node.next_functions) == len(leaves) == 1 and users[node.id] == 1
-
-    makers: dict[object, tuple[str, list[str]]] = {}
-    inner = [node for node in nodes.values() if node.variable is None and not is_way(node)]
-    for node in inner:
-        for path, number in node.calls:
+    made: dict[int, tuple[str, list[Node]]] = {}
+    found: dict[str, str] = {}
+    rows = {node.id: node for node in graph.nodes}
+    weights = {key for one in graph.modules for key in one.tensors}
+    for node in graph.nodes:
+        for factor in map(rows.__getitem__, _right_factors(node)):
+            behind = [rows[entry[0]].variable for entry in factor.next_functions if entry]
+            is_weight = node.name == "AddmmBackward0" or not weights.isdisjoint(behind)
+            if factor.name == "TBackward0" and is_weight:
+                found[node.id] = "linear"
+        for path, number in node.calls if node.variable is None else ():
             if path in known and path not in outer:
-                makers.setdefault(number, (known[path].type, []))[1].append(node.id)
-    if not any(node.calls for node in inner):
-        uses = {node.id: set(_parameters(node, nodes)) for node in inner}
-        for path, one in known.items():
-            own = set(one.tensors) - set(one.buffers)
-            found = [key for key, used in uses.items() if used & own]
-            is_all = all(
-                own <= uses[key] and len(nodes[key].next_functions) > len(own) for key in found
-            )
-            if len(own) > 1 and is_all and path not in outer:
-                makers[path] = one.type, found
-    types: dict[str, set[str]] = {}
-    for name, made in makers.values():
-        if len(made) == 1:
-            types.setdefault(made[0], set()).add(name)
-    return {key: names.pop() for key, names in types.items() if len(names) == 1}
+                made.setdefault(number, (known[path], []))[1].append(node)
+    for name, nodes in made.values():
+        operations = [node for node in nodes if node.name not in VIEWS] or nodes
+        if len(operations) == 1:
+            found[operations[0].id] = name
+    return found
 
 
-def _parameters(node: Node, nodes: Mapping[str, Node]) -> Iterator[str]:
-    """The leaves that a node uses, also where one node is in between."""
-    for entry in node.next_functions:
-        if entry is None:
-            continue
-        behind = nodes[entry[0]]
-        if behind.variable is None and len(behind.next_functions) == 1:
-            after = behind.next_functions[0]
-            behind = nodes[after[0]] if after is not None else behind
-        if behind.variable is not None:
-            yield behind.variable
+def _right_factors(node: Node) -> Iterator[str]:
+    """The nodes that made the right one of two matrices that are multiplied, and nothing else is
+    done."""
+    scales = (value for name, value in node.attributes if name in ("alpha", "beta"))
+    if node.name in ("AddmmBackward0", "MmBackward0") and all(value == 1 for value in scales):
+        for name, entry in zip(node.arguments, node.next_functions):
+            if name == "mat2" and entry is not None:
+                yield entry[0]
 
 
 def title_of(node: Node, titles: Mapping[str, str]) -> str:

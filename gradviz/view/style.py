@@ -168,6 +168,9 @@ _STEP_RULES: Final = """
 .gv-now>text,.gv-now>text>tspan{fill:$now-ink}
 .gv-now>.gv-pin,.gv-now>.gv-fold-sign{stroke:$now-ink}
 .gv-now>.gv-ground{fill:none}
+.gv-now>.gv-chip>rect{stroke:$now-ink}
+.gv-now>.gv-chip>text{fill:$now-ink}
+.gv-now>.gv-pocket.gv-freed>.gv-box{fill:$card}
 .gv-raised>.gv-card{stroke:$modified;stroke-width:2;stroke-dasharray:none}
 .gv-raised>.gv-band{fill:$modified-fill}
 .gv-raised>.gv-title{fill:$modified}

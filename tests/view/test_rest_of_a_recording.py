@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from gradviz.view.widgets.player import Player
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.recordings import ALL, product
 from tests.view.test_folded_recordings import RECORDINGS
+from tests.view.test_recording_document import at_every_step
 
 OTHERS = {"folded": RECORDINGS[2], "explained": explained(SILENT, FREED)}
 NAMES = [*ALL, *OTHERS]
@@ -79,6 +81,10 @@ def test_a_cell_has_the_opening_steps_and_the_rest_follows(subtests: pytest.Subt
         await ended(player)
         assert "of" not in player.wire
         assert plain(player.wire) == plain(whole.wire)
+        for part in ("items", "tensors", "rows"):
+            every = at_every_step(whole.wire, part)
+            known = [every[paths.index(number)] for number in numbers]
+            assert plain(at_every_step(first, part)) == plain(known)
 
     for name in NAMES:
         with subtests.test(name=name):
@@ -153,7 +159,7 @@ def test_the_rest_is_made_in_pieces_between_which_others_have_their_turn(
 
 
 @pytest.mark.usefixtures("answered")
-def test_what_is_asked_for_before_the_rest_has_come_comes_whole(tmp_path: Any) -> None:
+def test_what_is_asked_for_before_the_rest_has_come_comes_whole(tmp_path: Path) -> None:
     async def work() -> None:
         player = Player(RECORDINGS[2])
         player._repr_mimebundle_()
@@ -169,6 +175,24 @@ def test_what_is_asked_for_before_the_rest_has_come_comes_whole(tmp_path: Any) -
         again._repr_mimebundle_()
         again.save(tmp_path / "page.html")
         assert "of" not in again.wire
+
+    run(work)
+
+
+@pytest.mark.usefixtures("answered")
+def test_what_was_interrupted_is_made_when_it_is_asked_for(tmp_path: Path) -> None:
+    async def work() -> None:
+        asking, saving = Player(product()), Player(product())
+        for player in (asking, saving):
+            player._repr_mimebundle_()
+            assert player._rest is not None
+            assert player._answer_to("rest") is None
+            assert "of" in player.wire
+            player._rest._work.close()  # as after a Ctrl-C in it
+        asking._answer_to("rest")
+        saving.save(tmp_path / "page.html")
+        assert "of" not in asking.wire
+        assert "of" not in saving.wire
 
     run(work)
 

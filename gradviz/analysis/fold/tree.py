@@ -23,18 +23,11 @@ from gradviz.analysis.fold.turns import Turns
 from gradviz.model.collector import no_collection
 from gradviz.model.fold import FoldTree
 from gradviz.model.graph import Graph
+from gradviz.model.operations import VIEWS
 from gradviz.model.progress import counted, working
 
 LOOSE: Final = 3
 """From so many nodes on, between modules, nodes outside of these are a part."""
-VIEWS: Final = frozenset(
-    f"{name}Backward0"
-    for name in (
-        *("View", "UnsafeView", "ReshapeAlias", "Alias", "T", "Transpose", "Permute", "Expand"),
-        *("Squeeze", "Unsqueeze", "ToCopy", "Clone", "Unflatten", "Movedim", "SwapAxes"),
-    )
-) | {f"SqueezeBackward{number}" for number in range(1, 6)}
-"""Nodes of views, of contiguous copies and of casts: the same numbers in another form."""
 
 
 def fold_tree(graph: Graph) -> FoldTree:

@@ -301,8 +301,7 @@ class PlayedScenes(DrawnScenes):
             moved: Those of which backward or the step may say something else.
             flowing: Nodes with edges of which the gradients may be others.
         """
-        told = touched if self.is_whole else touched & self._some_cards.keys()
-        self.step_items[step.index] = self._writer.step_items(step_index, told)
+        self.step_items[step.index] = self._writer.step_items(step_index, touched)
         for density, found in self._bare.items():
             for key in touched & self._described:
                 found[key] = self._card(key, step_index, density)

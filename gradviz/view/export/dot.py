@@ -32,7 +32,7 @@ def to_dot(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None
         >>> from gradviz.model import Graph, Node
         >>> dot = to_dot(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
         >>> print(dot.splitlines()[4].strip())
-        n0 [label="SinBackward0 (root)\l0: no grad\l"]
+        n0 [label="sin (root)\lSinBackward0\l0: no grad\l"]
     """
     drawing = text_drawing(graph, options, folding)
     font = {"fontname": "monospace", "fontsize": "11"}

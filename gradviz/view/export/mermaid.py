@@ -82,7 +82,7 @@ def to_mermaid(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | 
         >>> print(to_mermaid(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])))
         %% autograd graph of SinBackward0
         flowchart TB
-          n0["SinBackward0 (root)<br/>0: no grad"]:::node
+          n0["sin (root)<br/>SinBackward0<br/>0: no grad"]:::node
           classDef node fill:#ffffff,stroke:#8c959f,color:#1c2128
         <BLANKLINE>
     """

@@ -79,7 +79,7 @@ def text_drawing(graph: Graph, options: DrawOptions, folding: Folding | None) ->
         >>> from gradviz.model import Node
         >>> sine = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
         >>> text_drawing(sine, DrawOptions(), None).parts[0].lines
-        ('SinBackward0 (root)', '0: no grad')
+        ('sin (root)', 'SinBackward0', '0: no grad')
     """
     drawing = GraphDrawing(graph, options, folding)
     graph_index, scenes = drawing.graph_index, drawing.scenes.source

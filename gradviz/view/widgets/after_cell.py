@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Generator
+from inspect import GEN_CLOSED, getgeneratorstate
 from typing import Final
 
 from gradviz.model.collector import no_collection
@@ -43,6 +44,11 @@ class AfterCell:
                 if time.perf_counter() > end:
                     self._next = self._loop.call_later(PAUSE, self._go_on)
                     return
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is nothing left to do, also where it was interrupted or failed."""
+        return getgeneratorstate(self._work) == GEN_CLOSED
 
     def complete(self) -> None:
         """Do what is left at once."""

@@ -175,9 +175,11 @@ class Player(GraphWidget):
         super().close()
 
     def complete(self) -> None:
-        """Make what has not followed yet."""
+        """Make what has not followed yet, also where that was interrupted."""
         if self._rest is not None:
             self._rest.complete()
+        if "of" in self.wire:
+            self._rest, self.wire = None, self._whole_wire()
 
     @property
     def recording(self) -> Recording:
@@ -392,6 +394,8 @@ class Player(GraphWidget):
         """
         if what == "animation":
             return self.animation_file(".svg")
+        if what == "rest" and self._rest is not None and self._rest.has_ended:
+            self.complete()
         ids = what.get("inside") if isinstance(what, dict) else None
         folding = self._opening.folding
         if not isinstance(ids, list) or not ids or folding is None:
