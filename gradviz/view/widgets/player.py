@@ -20,7 +20,6 @@ from gradviz.model.without_values import recording_without_values
 from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import candidates, decisive_steps
 from gradviz.view.animation.played_scenes import CARDS
-from gradviz.view.captions.caption import caption
 from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.folded_recording import RecordedFolds, asked, room_in_notebook
 from gradviz.view.documents.graph import compress, packed
@@ -304,7 +303,7 @@ class Player(GraphWidget):
         if columns is not None and (type(columns) is not int or not 1 <= columns <= 12):
             raise OptionError(f"columns={columns!r} must be a number from 1 to 12: columns=3")
         number = self._recording.numbers.number
-        frames = [StripFrame(at, number(at), caption(self._recording, at)) for at in chosen]
+        frames = [StripFrame(at, number(at), self._told.captions[at]) for at in chosen]
         return Filmstrip(
             pictures,
             frames,
@@ -383,7 +382,7 @@ class Player(GraphWidget):
         code = f"line {step.line}: {clean(source)}" if source else ""
         (about,) = subjects(recording, pictures, [at])
         return StripFrame(
-            at, step.number, caption(recording, at), code, len(recording), tuple(about)
+            at, step.number, self._told.captions[at], code, len(recording), tuple(about)
         )
 
     def _answer_to(self, what: Any) -> bytes | None:
