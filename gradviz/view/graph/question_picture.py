@@ -192,6 +192,7 @@ class _Asked(DrawnScenes):
 
     def __init__(self, graph: Graph, options: DrawOptions, choices: Sequence[Choice]) -> None:
         index = GraphIndex.of(graph, LIMIT, options.focus)
+        index.titles = {node.id: node.name for node in index.nodes}  # as answers name them
         super().__init__(WholeScenes(index, options, saving_of(index, options)))
         self._choices = choices
 
