@@ -260,6 +260,13 @@ class FoldTree:
     def _member_at(self, fold: Fold, position: int) -> Member:
         return fold.members[bisect_right(fold.members, position, key=self._start) - 1]
 
+    def by_depth(self) -> Iterator[Fold]:
+        """All folds, the outer ones first."""
+        level = [self.root]
+        while level:
+            yield from level
+            level = [inner for fold in level for inner in fold.folds]
+
     def _start(self, one: Member) -> int:
         return one.first if isinstance(one, Fold) else self.positions[one]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Final, TypeVar
 
-from gradviz.model.fold import Fold, FoldTree
+from gradviz.model.fold import FoldTree
 from gradviz.model.folding import FoldedSteps
 from gradviz.model.ids import by_number
 from gradviz.model.progress import counted
@@ -164,7 +164,7 @@ class PlayedScenes(DrawnScenes):
         around = (fold for turn in turns for fold in (*tree.around(turn.id), turn))
         opened = folding.opening.ids | set(self._around_marks(tree))
         for fold in dict.fromkeys(
-            (*map(tree.__getitem__, by_number(opened)), *around, *outer(tree))
+            (*map(tree.__getitem__, by_number(opened)), *around, *tree.by_depth())
         ):
             if fold.id in opened or len(fold.members) <= room:
                 room -= 0 if fold.id in opened else len(fold.members)
@@ -415,14 +415,6 @@ class PlayedScenes(DrawnScenes):
             uses = frozenset((place[key], port) for key, port in users if key in place)
             forms[key] = (title, uses) if title != key else None
         return place | share_tensors(forms, lives)
-
-
-def outer(tree: FoldTree) -> Iterator[Fold]:
-    """All folds, the outer ones first."""
-    level = [tree.root]
-    while level:
-        yield from level
-        level = [inner for fold in level for inner in fold.folds]
 
 
 def most_at_once(recording: Recording, focus: str = "") -> int:

@@ -11,7 +11,7 @@ from gradviz.model.fold import Fold, FoldTree
 from gradviz.model.ids import by_number
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animations
-from gradviz.view.animation.played_scenes import CARDS, outer
+from gradviz.view.animation.played_scenes import CARDS
 from gradviz.view.documents.folds import FOLDS, LIMIT, SMALL, fold_data, inside_data
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.extent import LEFT_OUT
@@ -60,7 +60,7 @@ class RecordedFolds:
         self._animations, self._boxes, self._folding = animations, boxes, animations.folding
         self._tree: FoldTree = self._folding.tree
         self._shown, self._words = animations.scenes.shown, boxes.words
-        outer_ones = islice(outer(self._tree), FOLDS)
+        outer_ones = islice(self._tree.by_depth(), FOLDS)
         self._named = {self._tree.root.id, *self._shown, *(fold.id for fold in outer_ones)}
         """Folds whose members are named."""
         self._opened = self._folding.opening.ids

@@ -98,7 +98,7 @@ class FoldDocument:
     @cached_property
     def listed(self) -> tuple[Fold, ...]:
         """The folds that are named."""
-        outer = (fold for fold, _ in zip(self._by_depth(), range(FOLDS)))
+        outer = (fold for fold, _ in zip(self._tree.by_depth(), range(FOLDS)))
         inner = (one for node in self.nodes for one in self._tree.around(node.id))
         shown = (self._tree[key] for key in self._shown if key[0] == "f")
         ids = {fold.id for fold in chain(outer, inner, shown)}
@@ -170,13 +170,7 @@ class FoldDocument:
         return [(key, density) for density in self._densities for key in keys]
 
     def _others(self) -> Iterator[tuple[str, Density]]:
-        return ((fold.id, density) for density in self._densities for fold in self._by_depth())
-
-    def _by_depth(self) -> Iterator[Fold]:
-        level = [self._tree.root]
-        while level:
-            yield from level
-            level = [inner for fold in level for inner in fold.folds]
+        return ((fold.id, density) for density in self._densities for fold in self._tree.by_depth())
 
     def _fill(
         self, first: Sequence[tuple[str, Density]], others: Iterable[tuple[str, Density]]
