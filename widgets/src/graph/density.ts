@@ -9,7 +9,7 @@ import type { Store } from "../model/store";
 import type { PanelContext } from "../panel_context";
 
 const HINTS: Record<Density, string> = {
-  compact: "Names, .grad, and what is wrong; the current card is unfolded (d)",
+  compact: "Names, .grad, and what is wrong; the chosen card is unfolded (d)",
   normal: "What is needed to follow a gradient: line, derivative, saved tensors, .grad (d)",
   full: "Everything that is known (d)",
 };
