@@ -61,7 +61,7 @@ def steps_in(value: Any) -> Iterator[int | None]:
             yield from steps_in(one)
 
 
-def plain(wire: dict[str, Any]) -> Any:
+def plain(wire: Any) -> Any:
     return json.loads(json.dumps(wire))
 
 
