@@ -34,7 +34,6 @@ def test_there_are_few_boxes_and_all_of_them_are_readable_on_one_screen(model: M
 
 
 @on_x86
-@pytest.mark.models
 @pytest.mark.parametrize("model", EACH)
 def test_the_committed_picture_is_what_is_drawn_now(model: Model) -> None:
     assert (PICTURES / f"{model.name}.svg").read_text("utf-8") == first(model).svg
