@@ -7,6 +7,7 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -136,6 +137,11 @@ class Files(LoadFileScheduling):  # type: ignore[misc]
         for other in self.nodes:
             self._reschedule(other)
         return begun
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        # One that has just ended cannot be told; when its end is told, others get the file.
+        with suppress(OSError):
+            super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
         # One that takes the place of another collects first; it is asked again when it has.
