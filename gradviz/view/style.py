@@ -18,7 +18,7 @@ from typing import Final
 FONT: Final = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
 PNG_FONT: Final = "Gradviz Mono"
 """The font in ``fonts/``, for programs that find no fonts of their own."""
-SIZES: Final = {"title": 13.0, "text": 11.0, "small": 10.0}
+SIZES: Final = {"title": 13.0, "text": 11.0}
 
 _PALETTE: Final[dict[str, dict[str, str]]] = json.loads(
     Path(__file__).with_name("palette.json").read_text("utf-8")
@@ -96,17 +96,17 @@ _RULES: Final = """
 text{font-family:$font;font-size:11px;fill:$ink}
 .gv-title{font-size:13px;font-weight:600}
 .gv-muted{fill:$muted}
-.gv-small{font-size:10px}
 .gv-card{fill:$card;stroke:$box;stroke-width:1.2}
 .gv-band{fill:$head}
 .gv-leaf>.gv-card{stroke:$leaf;stroke-width:1.8}
+.gv-brief>.gv-card{stroke:$box;stroke-width:1.2}
+.gv-leaf-bar{fill:$leaf}
 .gv-leaf>.gv-band{fill:$leaf-fill}
 .gv-freed>.gv-card{stroke:$freed;stroke-dasharray:5 3}
 .gv-packed>.gv-card{stroke:$packed}
 .gv-opaque>.gv-card{stroke-width:2.6;stroke:$freed}
 .gv-tensor>.gv-card{stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round;stroke-width:1.6}
-.gv-ref>.gv-card{fill:$leaf-fill;stroke:$leaf}
-.gv-outside>.gv-card{fill:$card;stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round}
+.gv-outside>.gv-card{stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round}
 .gv-ref-sign{fill:none;stroke:$muted;stroke-width:1.4}
 .gv-more>.gv-card{stroke-dasharray:2 3}
 .gv-pocket>.gv-box{fill:$held-fill}
@@ -115,19 +115,22 @@ text{font-family:$font;font-size:11px;fill:$ink}
 .gv-modified>.gv-warn{fill:$modified;font-weight:600}
 .gv-pocket.gv-freed>.gv-box{fill:none;stroke:$freed;stroke-dasharray:3 2}
 .gv-pocket.gv-packed>.gv-box{fill:$packed-fill;stroke:$packed}
-.gv-tag>.gv-box{fill:$tag-fill;stroke:$tag;stroke-width:1}
-.gv-tag>.gv-mark{fill:$tag}
+.gv-tab>rect{fill:$held;stroke:$held;stroke-width:1.5}
+.gv-tab.gv-freed>rect{fill:none}
+.gv-tab.gv-packed>rect{fill:none;stroke:$packed;stroke-dasharray:2 1.5}
+.gv-tag>.gv-box{fill:none;stroke:$box;stroke-width:1}
+.gv-tag>.gv-mark{fill:$muted}
 .gv-name{font-weight:600;fill:$ink}
 .gv-pin{fill:none;stroke:$muted;stroke-width:1.2}
 .gv-bar{fill:$muted}
 .gv-port>rect,.gv-stub>rect{fill:$card;stroke:$line}
-.gv-port>text,.gv-stub>text{font-size:10px;fill:$muted}
+.gv-port>text,.gv-stub>text{fill:$muted}
 .gv-stub>rect{stroke-dasharray:1.5 2.5;stroke-linecap:round}
 .gv-stub>path{stroke:$edge;stroke-width:1.4;fill:none}
 .gv-root>rect{fill:$root;stroke:none}
-.gv-root>text{font-size:10px;font-weight:600;fill:$root-ink}
+.gv-root>text{font-weight:600;fill:$root-ink}
 .gv-chip>rect{fill:none;stroke:$freed}
-.gv-chip>text{font-size:10px;fill:$muted}
+.gv-chip>text{fill:$muted}
 .gv-edge>path{fill:none;stroke:$edge;stroke-width:1.5}
 .gv-head{fill:$edge}
 .gv-uses>path{fill:none;stroke:$edge;stroke-width:1.5;stroke-dasharray:1.5 4;stroke-linecap:round}
@@ -168,6 +171,11 @@ _STEP_RULES: Final = """
 .gv-now>text,.gv-now>text>tspan{fill:$now-ink}
 .gv-now>.gv-pin,.gv-now>.gv-fold-sign{stroke:$now-ink}
 .gv-now>.gv-ground{fill:none}
+.gv-now>.gv-tab>rect{fill:$now-ink;stroke:$now-ink}
+.gv-now>.gv-tab.gv-freed>rect{fill:none}
+.gv-now>.gv-tag>text,.gv-now>.gv-tag>text>tspan{fill:$now-ink}
+.gv-now>.gv-tag>.gv-mark{fill:$now-ink}
+.gv-done>.gv-tab>rect{opacity:.45}
 .gv-now>.gv-chip>rect{stroke:$now-ink}
 .gv-now>.gv-chip>text{fill:$now-ink}
 .gv-now>.gv-pocket.gv-freed>.gv-box{fill:$card}
@@ -181,10 +189,11 @@ _STEP_RULES: Final = """
 .gv-made>.gv-card{stroke:$now;stroke-width:1.6}
 .gv-tag.gv-made>.gv-box{stroke:$now;stroke-width:1.8}
 .gv-chip>path{fill:none;stroke:$muted;stroke-width:1.5;stroke-linejoin:round}
+.gv-corner>rect{fill:$card}
 .gv-new-chip>rect{stroke:$now}
 .gv-new-chip>path{stroke:$now}
 .gv-new-chip>text{fill:$now;font-weight:600}
-.gv-now-chip>rect{fill:none;stroke:$now-ink}
+.gv-now-chip>rect{fill:$now;stroke:$now-ink}
 .gv-now-chip>path{fill:$now-ink;stroke:none}
 .gv-now-chip>text{fill:$now-ink;font-weight:600}
 .gv-next-chip>rect{stroke:$now}
@@ -195,7 +204,7 @@ _STEP_RULES: Final = """
 .gv-raised-chip>text{fill:$modified;font-weight:600}
 .gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
 .gv-gradient>path{fill:$muted}
-.gv-gradient>text{font-size:10px;fill:$muted}
+.gv-gradient>text{fill:$muted}
 .gv-flow>path{stroke:$now;stroke-width:2.4}
 .gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
 .gv-flow>.gv-gradient>path{fill:$now}

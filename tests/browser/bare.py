@@ -115,7 +115,8 @@ class Widget:
         return [change[trait] for change in sent if trait in change]
 
     def node(self, item: str) -> Locator:
-        return self.root.locator(f".gradviz-viewport [data-id='{item}']").first
+        own = f".gradviz-viewport [data-id='{item}']"
+        return self.root.locator(f"{own}, .gradviz-viewport [data-others~='{item}']").first
 
     def button(self, name: str) -> Locator:
         return self.root.get_by_role("button", name=name, exact=True)

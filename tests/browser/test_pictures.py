@@ -54,7 +54,8 @@ def test_every_item_has_a_card_and_every_row_an_item(bare: Bare, name: str, shoo
     sent = wire_of(name)
     widget = bare.mount(sent)
     cards = widget.root.locator(".gradviz-viewport [data-id]")
-    ids = set(cards.evaluate_all("all => all.map(e => e.dataset.id)"))
+    said = "all => all.map(e => `${e.dataset.id} ${e.dataset.others ?? ''}`).join(' ')"
+    ids = set(cards.evaluate_all(said).split())
     assert [item for item in sent["items"] if item["id"] not in ids] == []
     items = {item["id"] for item in sent["items"]}
     assert {row["id"] for row in sent["outline"]["rows"]} <= items
@@ -68,7 +69,7 @@ def test_every_item_has_a_card_and_every_row_an_item(bare: Bare, name: str, shoo
 
 @pytest.mark.parametrize("direction", ["TB", "LR"])
 def test_arrow_keys_reach_every_node_along_the_edges(bare: Bare, direction: str) -> None:
-    sent = wire_of("linear_relu", direction=direction)
+    sent = wire_of("linear_relu", direction=direction, density="full")
     widget = bare.mount(sent)
     towards_inputs = {"TB": "ArrowUp", "LR": "ArrowLeft"}[direction]
     nodes = [item for item in sent["items"] if item["kind"] != "tensor"]

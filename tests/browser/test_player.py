@@ -246,7 +246,7 @@ def test_everything_by_keyboard_alone(bare: Bare) -> None:
         stops.append(widget.focused)
         if stops[-1].startswith("n"):
             break
-    for stop in ("Play", "Step", "More about steps", "Tensors", "normal", "Width of the code"):
+    for stop in ("Play", "Step", "More about steps", "Tensors", "compact", "Width of the code"):
         assert stop in stops, stops
     assert any(stop.startswith("n") for stop in stops)
 

@@ -19,8 +19,8 @@ BESIDE = 26
 """Pixels of a notebook's window that its cells have around an output."""
 SMALLEST = 11
 """Pixels of text that a person reads without effort."""
-FOLDED_ZOOM = 0.7
-"""The least zoom of a folded picture of which all cards are in the window at once."""
+FOLDED_ZOOM, WHOLE_ZOOM = 0.7, 0.8
+"""The least zoom of a picture of which all cards are in the window at once, folded or not."""
 
 _LOOK = """
 async ([name, cards, told]) => {
@@ -84,7 +84,7 @@ async ([name, cards, told]) => {
   const svg = root.querySelector(".gradviz-viewport > svg");
   /** Of a card in closed boxes it is the outermost of these. */
   const shownFor = (id) => {
-    const shape = (one) => svg.querySelector(`[data-id="${one}"]`);
+    const shape = (one) => svg.querySelector(`[data-id="${one}"], [data-others~="${one}"]`);
     const boxes = (told.around[id] ?? []).map(shape).filter(Boolean);
     return boxes.find((box) => !box.matches(".gv-open")) ?? shape(id);
   };
@@ -93,7 +93,7 @@ async ([name, cards, told]) => {
   if (shapes.length && !whole.length)
     found.push(`none of the cards ${cards} is whole in the window`);
   const allWhole = [...svg?.querySelectorAll(".gv-node, .gv-leaf") ?? []].every(isWhole);
-  const smallest = told.smallest * (allWhole ? told.folded_zoom : 1);
+  const smallest = told.smallest * (allWhole ? told.whole_zoom : 1);
   for (const card of whole) {
     const { id } = card.dataset;
     must(`card ${id}`, card);
@@ -208,7 +208,7 @@ def look(widget: Widget, shown: Shown, place: int) -> tuple[list[str], str]:
         "tallest": TALLEST,
         "beside": BESIDE,
         "smallest": SMALLEST,
-        "folded_zoom": FOLDED_ZOOM if "fold" in shown.wire else 1,
+        "whole_zoom": FOLDED_ZOOM if "fold" in shown.wire else WHOLE_ZOOM,
         "around": shown.around,
     }
     found, camera = widget.page.evaluate(_LOOK, [widget.name, shown.cards[place], told])

@@ -20,7 +20,7 @@ NARROWEST = 0.25
 MOST = 1_500_000
 """Bytes of all pictures."""
 
-FLAT = {"mlp", "gan", "accumulation", "lightning_step"}
+FLAT = {"mlp", "gan", "accumulation", "lightning_step", "lstm"}
 """Those of so few nodes that all are drawn."""
 
 

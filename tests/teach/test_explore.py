@@ -85,7 +85,7 @@ def test_requires_grad_switched_off_takes_a_leaf_out_and_says_so(explorer: Explo
     assert not explorer.graph.tensor("b").requires_grad
     switch(explorer, "b")
     assert any(re.fullmatch(r"new: n\d leaf b", line) for line in explorer.changes.sentences)
-    assert 'class="gv-node gv-leaf gv-saves-nothing gv-new"' in explorer._still
+    assert 'class="gv-node gv-leaf gv-brief gv-saves-nothing gv-new"' in explorer._still
     assert "+ new" in explorer._still
     assert explorer.wire["legend"][0]["class"] == "gv-new"
 

@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 import gradviz
 from tests.truth.compare import check
 from tests.truth.walk import Note, all_nodes, notes_of, noting_saves, pairs, root_of
+from tests.view.graphs import not_once
 
 SAMPLES = 3
 """Samples of each operator and dtype."""
@@ -104,6 +105,7 @@ def look(where: str, run: Callable[[Any], Any], arguments: Any, tally: Tally) ->
         graph = gradviz.snapshot(*outputs, names=names)
         notes = second_run(graph, run, arguments)
         tally_up(tally, graph, check(graph, outputs, names, notes))
+        assert not not_once(graph)
         look_at_gradients(outputs, names, tally)
         run_backward(outputs)
         graph = gradviz.snapshot(*outputs, names=names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -59,6 +60,28 @@ def scene_of(graph: Graph, density: Density | None = None) -> Scene:
     """What is in the picture of a graph that is drawn as it is."""
     drawing = GraphDrawing(graph)
     return drawing.scenes.scene("", density or drawing.opening)
+
+
+def not_once(graph: Graph, density: Density = "compact") -> list[str]:
+    """The nodes that are not in exactly one box, and the entries of ``next_functions`` that are not
+    exactly one link, None, or inside of one box, of a graph of which all nodes are drawn."""
+    scene = scene_of(graph, density)
+    cards = [card for card in scene.cards if not card.refers]
+    box = {key: card.id for card in cards for key in (card.id, *card.others)}
+    boxes = Counter(key for card in cards for key in (card.id, *card.others))
+    entries = Counter(entry for wire in scene.wires for entry in wire.entries)
+    nodes = {node.id: node for node in graph.nodes}
+    inside = [
+        (node.id, slot)
+        for node in graph.nodes
+        for slot, entry in enumerate(node.next_functions)
+        if entry is None or box.get(entry[0]) == box.get(node.id)
+    ]
+    entries.update(inside)
+    there = {(key, slot) for key, node in nodes.items() for slot in range(len(node.next_functions))}
+    wrong = [f"node {key}: {boxes[key]} boxes" for key in nodes if boxes[key] != 1]
+    wrong += [f"entry {one}: {entries[one]} times" for one in there if entries[one] != 1]
+    return wrong + [f"entry {one} is none" for one in entries.keys() - there]
 
 
 def tensor(number: int, name: str | None = None, **facts: Any) -> TensorInfo:

@@ -25,6 +25,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.recording import Code, RowChanges, StepRecord
 from gradviz.model.records import Hook
+from gradviz.view.animation.animation import opening_of
 from gradviz.view.animation.played_scenes import PlayedScenes
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -377,7 +378,7 @@ def animation_of(
     """The pictures of all steps, drawn whole."""
     scenes = PlayedScenes(recording, options, DENSITIES)
     list(scenes.play())
-    return StepPictures(scenes, density or options.density_of(scenes.seen))
+    return StepPictures(scenes, density or opening_of(scenes, options))
 
 
 def texts_of(pictures: StepPictures) -> dict[str, tuple[str, ...]]:

@@ -61,7 +61,10 @@ def passed_through(animation: StepPictures) -> list[str]:
     looks = [looks[0] for looks in animation.elements.values() if looks[0] is not None]
     cards = [look for look in looks if look.text("role") == "img"]
     places = {
-        card.text("data-id"): corner(card) for card in cards if ".ref." not in card.text("id")
+        node: corner(card)
+        for card in cards
+        if ".ref." not in card.text("id")
+        for node in (card.text("data-id"), *card.text("data-others").split())
     }
     found = []
     for edge, card in product(looks, cards):

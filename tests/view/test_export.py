@@ -157,7 +157,7 @@ def test_a_mermaid_flowchart_has_a_shape_and_a_word_for_each_kind() -> None:
         '{{"× #91;modified#93; (root)<br/>MulBackward0<br/>',
         '[/"unbind #91;freed#93; (root)<br/>UnbindBackward0<br/>',
         'n3["exp #91;packed#93; (root)<br/>ExpBackward0<br/>',
-        't2(["k<br/>does not require grad"]):::outside',
+        't2(["k<br/>1.0<br/>no gradient"]):::outside',
         "  t2 -.- n0",
         '  n1 -->|"self"| n0',
     ):

@@ -90,10 +90,10 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
     recording = RECORDINGS[seed]
     animations = Animations(recording)
     assert animations.folding
-    scenes = PlayedScenes(recording, DEFAULT, ["compact"])
+    scenes = PlayedScenes(recording, DEFAULT, ["full"])
     list(scenes.play())
-    flat = scenes.cards["compact"]
-    folded = animations["compact"]
+    flat = scenes.cards["full"]
+    folded = animations["full"]
     for step in range(len(recording.records)):
         expected = {}
         for key, variants in flat.items():

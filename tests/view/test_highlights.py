@@ -125,7 +125,10 @@ def test_a_leafs_tensor_is_marked_on_its_node() -> None:
 
 
 def test_an_entry_that_is_none_is_marked_at_its_stub() -> None:
-    svg = overlay_svg(picture(every_mark()), [Highlight("n0.1", "cut", "detach cut it")])
+    svg = overlay_svg(
+        picture(every_mark(), DrawOptions(density="full")),
+        [Highlight("n0.1", "cut", "detach cut it")],
+    )
     (stub,) = [
         e for e in ET.fromstring(svg).iter() if "gv-cut-here" in (e.get("class") or "").split()
     ]

@@ -116,8 +116,10 @@ def test_every_step_is_drawn_as_its_graph_is_and_a_second_run_gives_the_same(
     assert_moments_know_what_their_graphs_know(one)
     animation = animation_of(one)
     for step in one.all_steps:
-        ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
-        assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
+        items = [*ET.fromstring(animation.svg(step.index)).iter()]
+        drawn = {key for item in items for key in item.get("data-others", "").split()}
+        drawn |= {item.get("data-id", "") for item in items}
+        assert {node.id for node in step.graph.nodes} <= drawn
     assert str(one) == str(other)
     first, again = recording_document(one), recording_document(other)
     for wire in (first, again):

@@ -120,7 +120,9 @@ def test_an_animation_of_its_own_is_that_of_its_density() -> None:
     for density, animation in animations.items():
         alone = animation_of(product(), DrawOptions(density=density))
         assert [alone.svg(i) for i in range(23)] == [animation.svg(i) for i in range(23)]
-    assert animation_of(product()).svg(4) == animations[animations.opening].svg(4)
+    assert animation_of(product(), density=animations.opening).svg(4) == animations[
+        animations.opening
+    ].svg(4)
 
 
 def test_a_view_holds_only_what_differs() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -228,3 +229,17 @@ def test_each_step_can_be_chosen_before_it_has_come() -> None:
 def test_a_fold_that_there_is_not_is_refused() -> None:
     with pytest.raises(UnknownNodeError):
         Player(RECORDINGS[2])._answer_to({"inside": ["f999"]})
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_recording_opens_where_fewer_cards_are_than_at_other_steps() -> None:
+    x = torch.ones(1, requires_grad=True)
+    with suppress(RuntimeError), gradviz.record() as recording:
+        y = x
+        for _ in range(9):
+            y = y.sin()
+        del y
+        z = x.exp()
+        z.backward()
+        z.backward()
+    assert Player(recording).wire["density"] == "compact"

@@ -10,6 +10,7 @@ import { showAfterRun } from "./frame/arrival";
 import { makeFullScreen } from "./frame/full_screen";
 import { followRoom } from "./frame/room";
 import { makeSeparator } from "./frame/separator";
+import { WHOLE } from "./graph/camera";
 import { type GraphPanel, makeGraph } from "./graph/graph_panel";
 import { makeToolbar } from "./graph/toolbar";
 import { listenForKeys } from "./keys";
@@ -149,7 +150,7 @@ export function mountApp(
     frame.style.setProperty("--inputs", `${exploration ? heightOf(exploration) : 0}px`);
   });
   graph.viewport.tell(({ width, height }, readable) => {
-    const own = { width, height, readable };
+    const own = { width, height, readable, least: WHOLE * readable };
     for (const [name, value] of Object.entries(own)) {
       frame.style.setProperty(`--picture-${name}`, String(value));
     }

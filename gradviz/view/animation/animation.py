@@ -9,7 +9,9 @@ from gradviz.model.recording import Recording
 from gradviz.view.animation.played_scenes import CARDS, PlayedScenes, most_at_once
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawing import Drawing
+from gradviz.view.graph.extent import STAGE
 from gradviz.view.graph.options import DEFAULT, DrawOptions, offered
+from gradviz.view.graph.step_pictures import StepPictures
 
 
 class Animations(Drawing):
@@ -66,7 +68,7 @@ class Animations(Drawing):
         elif folding is not None:
             opening = _opening_of(options)
         else:
-            opening = options.density_of(scenes.seen)
+            opening = opening_of(scenes, options)
         densities = offered(opening) if scenes.is_whole else (opening,)
         super().__init__(scenes, densities, opening, folding, like is None)
         if self.folding is not None and like is None:
@@ -100,6 +102,23 @@ def _played(
     scenes = PlayedScenes(recording, options, densities, folded, drawn, shown)
     yield from scenes.play()
     return scenes
+
+
+def opening_of(scenes: PlayedScenes, options: DrawOptions) -> Density:
+    """The density in which a recording opens that is drawn whole: compact where a picture of larger
+    cards is not seen at once.
+
+    Args:
+        scenes: What was played.
+        options: How it is drawn.
+    """
+    opening = options.density_of(scenes.seen)
+    if opening != "normal" or options.density != "auto":
+        return opening
+    if opening not in scenes.cards:  # at another step there are more cards
+        return "compact"
+    width, height = StepPictures(scenes, opening).size
+    return opening if width <= STAGE[0] and height <= STAGE[1] else "compact"
 
 
 def _opening_of(options: DrawOptions) -> Density:

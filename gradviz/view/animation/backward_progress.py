@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from gradviz.model.events import NodeRan, Raised
 from gradviz.model.recording import Recording, StepRecord
@@ -24,6 +24,7 @@ class BackwardProgress:
         """Nodes that have run, that runs and that will run next."""
         self.edges: dict[Edge, EdgeGradient] = {}
         """Gradients by edge."""
+        self._upcoming: Sequence[NodeRan] = ()
         self._recording = recording
         self._number: int | None = None
         self._ran = 0
@@ -48,9 +49,10 @@ class BackwardProgress:
             statuses |= self._done
             gradients |= {node for node, _ in self.edges}
             self._begin(number)
-        self._current = {}
+        self._current, self._upcoming = {}, ()
         if number is not None:
             ran, upcoming = self._recording.history.ran(number, index)
+            self._upcoming = upcoming
             now = step.node if broken is None else broken.node
             following = next((event.node for event in upcoming[:2] if event.node != now), None)
             if following and step.backward is not None:
@@ -64,6 +66,10 @@ class BackwardProgress:
                 self._hand_on(event)
             statuses |= {*self._current, *(event.node for event in more)}
         return self._say(statuses), gradients | self._arrive(statuses)
+
+    def run_later(self, nodes: Collection[str]) -> bool:
+        """Whether any of these nodes runs later in this backward."""
+        return any(event.node in nodes for event in self._upcoming)
 
     def _begin(self, number: int | None) -> None:
         """Begin a backward, or end one."""

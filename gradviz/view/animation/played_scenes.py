@@ -20,6 +20,7 @@ from gradviz.view.animation.fresh_items import FreshItems
 from gradviz.view.animation.saved_outside import saving_in
 from gradviz.view.animation.shared_places import share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
+from gradviz.view.boxes import Boxes
 from gradviz.view.element import Element
 from gradviz.view.explanations.fields import explained
 from gradviz.view.fold_words import is_of_loop
@@ -132,7 +133,7 @@ class PlayedScenes(DrawnScenes):
         """The rows for the browser at each step that is drawn: what is new since the one before."""
         self._writer = StepItemsWriter()
         self._cuts: dict[str, dict[CutStub, None]] = {}
-        self._described = self._some_cards.keys() | self._heads()
+        self._described = set[str]().union(*self.cards.values(), self._heads())
         """What a card is made of: nodes and tensors, and nodes for boxes with their views."""
         self._bare: dict[Density, dict[str, Card | None]] = {key: {} for key in densities}
         """The cards without what backward and the step do."""
@@ -240,8 +241,9 @@ class PlayedScenes(DrawnScenes):
     @property
     def seen(self) -> int:
         """How many places there are; of the cards at one place one is seen."""
-        there = (key for key, one in self._some_cards.items() if one.looks)
-        return len({self.places.get(key, key) for key in there})
+        density, cards = next(iter(self.cards.items()))
+        place = self._places(density).get
+        return len({place(key, key) for key, one in cards.items() if one.looks})
 
     # ------------------------------------------------------------------ from step to step
 
@@ -302,14 +304,18 @@ class PlayedScenes(DrawnScenes):
             flowing: Nodes with edges of which the gradients may be others.
         """
         self.step_items[step.index] = self._writer.step_items(step_index, touched)
+        heads = self.source.boxes.heads
+        touched |= {heads[key] for key in touched & heads.keys()}
         for density, found in self._bare.items():
             for key in touched & self._described:
                 found[key] = self._card(key, step_index, density)
         touched |= moved
+        touched.update(heads[key] for key in moved & heads.keys())
         for density, made in self.cards.items():
             for key in touched & made.keys():
-                card = _in_backward(self._bare[density].get(key), progress.nodes.get(key, ""))
-                made[key].put(step.index, fresh.marked(card, made[key]))
+                card = self._bare[density].get(key)
+                status = _status(card, progress)
+                made[key].put(step.index, fresh.marked(_in_backward(card, status), made[key]))
         if MORE in self._some_cards:
             hidden, uses = step_index.hidden_now, step_index.hidden_uses_now
             stub = cards.more_card(hidden, uses) if hidden else None
@@ -330,15 +336,15 @@ class PlayedScenes(DrawnScenes):
     def _card(self, key: str, step_index: StepIndex, density: Density) -> Card | None:
         """The card at the current step, without what backward does."""
         made: Card | None = None
-        content = self.source.options.content(density)
+        content, boxes = self.source.options.content(density), self.source.boxes
         if key[0] == "t":
             if not step_index.is_outside(key):
                 return None
-            made = cards.tensor_card(step_index.tensors[key], step_index, content)
+            made = cards.tensor_card(step_index.tensors[key], step_index, content, boxes)
         elif (node := step_index.rows.get(key)) is not None:
-            made = cards.node_card(node, step_index, content)
+            made = cards.node_card(node, step_index, content, boxes=boxes)
         elif (variable := step_index.waiting(key)) is not None:
-            made = cards.waiting_leaf_card(key, variable, step_index, content)
+            made = cards.waiting_leaf_card(key, variable, step_index, content, boxes)
         if made is None:
             return None
         alive = tuple(cut for cut in self._cuts.get(key, ()) if cut.tensor in step_index.tensors)
@@ -359,7 +365,7 @@ class PlayedScenes(DrawnScenes):
             return LinkLook() if there and wire.source in saved else None
         if wire.source == MORE:
             count = step_index.hidden_uses_now[wire.link.head_port]
-            return LinkLook() if count and self._some_cards[wire.target].now is not None else None
+            return LinkLook() if count and wire.target in step_index.rows else None
         alive = [
             (node, slot)
             for node, slot in wire.entries
@@ -382,22 +388,21 @@ class PlayedScenes(DrawnScenes):
         made = self.cards[density]
         there = tuple(card for card in scene.cards if made[card.id].looks)
         wires = tuple(wire for wire in scene.wires if self.links[wire.own_id].looks)
-        scene = replace(scene, cards=there, wires=wires, places=self.places).referred()
+        scene = replace(scene, cards=there, wires=wires, places=self._places(density)).referred()
         for card in (card for card in scene.cards if card.refers):
             leaving = [wire for wire in scene.wires if wire.link.tail == card.id]
             links = [self.links[wire.own_id] for wire in leaving]
             made[card.id] = _reference(made[card.refers], leaving[0].link.head, links)
         return scene
 
-    @cached_property
-    def places(self) -> Mapping[str, str]:
+    def _places(self, density: Density) -> Mapping[str, str]:
         """For each card, the card whose place it shares; with folds each has its own."""
         if self.boxes is not None:
             return {}
-        scene = next(iter(self._raw.values()))[ALL]
-        there = {key: one for key, one in self._some_cards.items() if one.looks}
+        scene, cards = self._raw[density][ALL], self.cards[density]
+        there = {key: one for key, one in cards.items() if one.looks}
         lives = {key: one.life(self.steps) for key, one in there.items()}
-        ports = {
+        ports: dict[str, object] = {
             card.id: (
                 tuple(port.label for port in card.inputs),
                 tuple(port.slot for port in _some(there[card.id]).outputs),
@@ -405,23 +410,28 @@ class PlayedScenes(DrawnScenes):
             for card in scene.cards
             if card.id in there
         }
-        nodes = [node for node in self.graph_index.nodes if node.id in there]
+        for card in scene.cards:
+            if card.id in there:
+                lives |= dict.fromkeys(card.others, lives[card.id])
+                ports |= dict.fromkeys(card.others)
+        nodes = [node for node in self.graph_index.nodes if node.id in lives]
         place = share_nodes(nodes, lives, ports)
         forms: dict[str, object | None] = {}
         for key in (key for key in there if key[0] == "t"):
             title = _some(there[key]).blocks[0].lines[0].text
-            leaving = (wire for wire in scene.wires if wire.target == key)
-            users = [(wire.source, wire.link.head_port) for wire in leaving]
+            leaving = (wire.link for wire in scene.wires if wire.target == key)
+            users = [(link.head, link.head_port) for link in leaving]
             uses = frozenset((place[key], port) for key, port in users if key in place)
             forms[key] = (title, uses) if title != key else None
         return place | share_tensors(forms, lives)
 
 
 def most_at_once(recording: Recording, focus: str = "") -> int:
-    """How many of the nodes that are drawn exist at most at one step: so many places there are at
+    """How many of the boxes that are drawn exist at most at one step: so many places there are at
     least."""
     graph = recording.graph
     drawn = {graph.nodes[place].id for place in places_of(graph, LIMIT, focus)}
+    drawn -= Boxes.of(graph, is_drawn=drawn.__contains__).heads.keys()
     there, most = set[str](), 0
     for step in recording.records:
         for key, node in step.changes.nodes:
@@ -431,6 +441,19 @@ def most_at_once(recording: Recording, focus: str = "") -> int:
                 there.add(key)
         most = max(most, len(there))
     return most
+
+
+def _status(card: Card | None, progress: BackwardProgress) -> Status:
+    """Where backward is on a card: a box has run once none of its nodes runs later."""
+    if card is None:
+        return ""
+    nodes = (card.id, *card.others)
+    found = [progress.nodes.get(key, "") for key in nodes]
+    for one in ("raised", "now", "next"):
+        if one in found:
+            return one
+    has_run = "done" in found and (len(found) == 1 or not progress.run_later(nodes))
+    return "done" if has_run else ""
 
 
 def _in_backward(card: Card | None, status: Status) -> Card | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from gradviz.model.recording import Recording
-from gradviz.view.graph.scene import Saving
+from gradviz.view.boxes import Saving, without_unused
 
 
 def saving_in(recording: Recording, parts: Set[str]) -> Saving:
@@ -25,4 +25,5 @@ def saving_in(recording: Recording, parts: Set[str]) -> Saving:
         for node in reversed(history.node_rows(key, last)):
             for slot in node.saved:
                 saving.get(slot.tensor or slot.view_of or "", {}).setdefault(key, slot.name)
-    return {key: tuple(savers.items()) for key, savers in saving.items()}
+    found = {key: tuple(savers.items()) for key, savers in saving.items()}
+    return without_unused(found, recording.graph)

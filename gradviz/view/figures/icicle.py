@@ -41,8 +41,8 @@ _RULES: Final = """
 .gv-icicle .gv-parameter>path{stroke:$leaf}
 .gv-icicle .gv-buffer>rect{fill:$head;stroke:$line}
 .gv-icicle .gv-buffer>path{stroke:$muted;stroke-dasharray:9 2 2 2}
-.gv-icicle .gv-input>rect{fill:$tag-fill;stroke:$tag}
-.gv-icicle .gv-input>path{stroke:$tag;stroke-dasharray:2 3}
+.gv-icicle .gv-input>rect{fill:$head;stroke:$line}
+.gv-icicle .gv-input>path{stroke:$muted;stroke-dasharray:2 3}
 .gv-icicle .gv-activation>rect{fill:$held-fill;stroke:$held}
 .gv-icicle .gv-activation>path{stroke:$held;stroke-dasharray:7 4}
 .gv-icicle .gv-rest>rect{stroke-dasharray:3 2}

@@ -15,6 +15,10 @@ from gradviz.view.text import cells, shorten
 
 ROOM: Final = 38
 """Characters of a line before it is shortened."""
+NUMBERS: Final = 3
+"""Values up to which a compact card has them."""
+SHORT: Final = 18
+"""Characters of these."""
 NARROW: Final = 14
 """Characters of a gradient on a compact card."""
 DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
@@ -118,6 +122,23 @@ def tensor_lines(facts: TensorFacts, content: CardContent, lead: str = "") -> It
     yield from changed
     for others in facts.short("sharing") if content.density != "compact" else ():
         yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
+
+
+def brief_values(facts: TensorFacts, content: CardContent) -> str:
+    """The values of a tensor that has few of them, for a compact card; else ``""``."""
+    values = facts["values"].value
+    if not isinstance(values, Values) or not content.allows("values"):
+        return ""
+    if len(values.values) > NUMBERS:
+        return ""
+    words = formatting.numbers(values.values, values.shape, SHORT)
+    return words if cells(words) <= SHORT and "…" not in words else ""
+
+
+def brief_words(facts: TensorFacts, content: CardContent) -> str:
+    """The same, and the shape of all others."""
+    shape = facts["shape"].words if content.allows("shapes") else ""
+    return brief_values(facts, content) or ("" if shape == "()" else shape)
 
 
 def _matrix(lead: str, values: Sequence[Number], sizes: Sequence[int], css: str = "") -> list[Line]:

@@ -95,6 +95,8 @@ class Block:
     title: str = ""
     beside: bool = False
     """Whether it stands to the right of the title, not below."""
+    is_light: bool = False
+    """Whether its frame is close around its text."""
 
     @property
     def framed(self) -> bool:
@@ -104,7 +106,8 @@ class Block:
     @property
     def width(self) -> float:
         """Width with the frame's padding."""
-        return max(line.width for line in self.lines) + (18 if self.framed else 0)
+        frame = (10 if self.is_light else 18) if self.framed else 0
+        return max(line.width for line in self.lines) + frame
 
     @property
     def height(self) -> float:
@@ -122,11 +125,25 @@ class Port:
     """Place in ``next_functions``, or number of the output."""
     count: int = 1
     """How many entries of ``next_functions`` arrive here; ``slot`` is the first of them."""
+    node: str = ""
+    """The node that has it."""
+    is_beside: bool = False
+    """Whether it is on the right, where a card beside this one is joined to it; such ports come
+    after all others."""
 
     @property
     def width(self) -> float:
         """Width of its pill, 0 without a label."""
-        return width_of(self.label, SIZES["small"]) + 12 if self.label else 0
+        return width_of(self.label, SIZES["text"]) + 12 if self.label else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A square on a card for a saved tensor."""
+
+    data_id: str
+    css: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +158,16 @@ class Card:
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
     chip: str = ""
+    tabs: tuple[Tab, ...] = ()
+    """Its saved tensors, where they have no block."""
+    more_tabs: int = 0
+    """How many more there are."""
     status: Status = ""
     tensor: str = ""
     refers: str = ""
     """Id of the card that it is a small reference to."""
+    others: tuple[str, ...] = ()
+    """Ids of the nodes that are in its box, too."""
     is_stack: bool = False
     """Whether it stands for several equal parts and looks like several cards."""
     is_brief: bool = False
@@ -153,8 +176,29 @@ class Card:
     @property
     def has_band(self) -> bool:
         """Whether its title stands on a band; brief cards of nodes and tensors are plain."""
-        is_plain = self.is_brief and not {"gv-fold", "gv-leaf"} & set(self.css.split())
+        is_plain = self.is_brief and "gv-fold" not in self.css.split()
         return not is_plain and "gv-tensor" not in self.css
+
+    @property
+    def chips(self) -> tuple[tuple[str, str], ...]:
+        """The words of the chips that are drawn, with their classes: where saved tensors have tabs
+        or blocks, these say what became of them."""
+        has_saved = self.tabs or any(block.kind == "pocket" for block in self.blocks)
+        is_said = self.is_brief and self.chip in ("freed", "packed") and has_saved
+        chips = ("" if is_said else self.chip, ""), (self.status, f" gv-{self.status}-chip")
+        return tuple((word, css) for word, css in chips if word)
+
+    @property
+    def tab_row(self) -> int:
+        """The block that its tabs are beside: what is beneath its title, else the title."""
+        beneath = (k for k, one in enumerate(self.blocks) if one.kind == "text" and not one.beside)
+        return next(beneath, 0)
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether it is a brief card of a leaf, or a reference to one: with a bar on the left."""
+        is_leaf = self.is_brief and "gv-leaf" in self.css
+        return is_leaf or (self.refers != "" and self.tensor != "")
 
     @property
     def is_of_tensor(self) -> bool:
@@ -247,7 +291,7 @@ def thinned(
     kept = dict(enumerate(ports))
     if content.density == "compact":
         kept = {
-            place: replace(port, label="∅" if port.css == "gv-stub" else "")
+            place: replace(port, label="")
             for place, port in kept.items()
             if port.css != "gv-stub" or place in linked
         }

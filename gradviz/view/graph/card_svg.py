@@ -9,16 +9,22 @@ from typing import Final, TypeAlias
 
 from gradviz.view import formatting
 from gradviz.view.element import Element, Value
-from gradviz.view.graph.card_parts import MORE, Block, EdgeGradient, Line, Port, times
+from gradviz.view.graph.card_parts import MORE, Block, Card, EdgeGradient, Line, Port, times
 from gradviz.view.graph.geometry import (
+    BAR,
     BESIDE,
+    CORNER,
     INSIDE,
     PAD,
     PILL,
     STACK,
+    TAB,
     CardFrame,
     chip_width,
+    is_at_corner,
+    more_tabs,
     port_place,
+    tabs_width,
 )
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.style import SIZES
@@ -26,6 +32,8 @@ from gradviz.view.text import EM, cells, plain, px, width_of
 
 ARROW: Final = (8.0, 3.4)
 """Length and half width of an arrow head."""
+LEAF: Final = 14.0
+"""Height of the bar of a leaf."""
 AWAY: Final = 10.0
 """Pixels between a port and what is written on its link: the arrow head is there."""
 GLYPHS: Final = {
@@ -85,19 +93,22 @@ def card(
         "id": f"gv-{item.id}",
         "data-id": None if item.id == MORE else item.refers or item.id,
         "data-tensor": item.tensor or None,
+        "data-others": " ".join(item.others) or None,
         "role": "img",
         "aria-label": item.aria,
         "transform": f"translate({px(place[0] + frame.left)} {px(place[1] + frame.top)})",
     }
     inside = [_title(item.title)] if item.title else []
-    radius = 13.0 if "gv-leaf" in item.css or "gv-tensor" in item.css else 5.0
-    radius = frame.height / 2 if item.refers else radius
+    is_round = "gv-leaf" in item.css or "gv-tensor" in item.css
+    radius = 6.0 if item.has_bar or not is_round else 13.0
     if item.is_stack:
         inside.append(_rect(STACK, STACK, frame.width, frame.height, radius, "gv-card gv-stack"))
     inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and item.has_band:
         inside.append(_band(frame.width, frame.height, frame.band, radius))
-    left = PAD + (INSIDE if direction == "LR" and frame.left else 0)
+    if item.has_bar:
+        inside.append(_rect(7, (frame.height - LEAF) / 2, 3, LEAF, 1, "gv-leaf-bar"))
+    left = PAD + (INSIDE if direction == "LR" and frame.left else 0) + BAR * item.has_bar
     right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
     beside = left + item.blocks[0].width + BESIDE
     for block, top in zip(item.blocks, frame.tops, strict=True):
@@ -110,10 +121,18 @@ def card(
             known = drawn[own] = tuple(_block(block, start, top, width))
         inside += known
     edge = frame.width - 8
-    for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
-        if word:
-            inside.append(_chip(word, css, frame.band, edge, item.is_brief))
-            edge -= chip_width(word, item.is_brief) + 5
+    if item.tabs and item.tab_row == 0:
+        inside += _tabs(item, edge, frame.tops[0] + item.blocks[0].height / 2)
+        edge -= tabs_width(item)
+    elif item.tabs:
+        row = item.tab_row
+        inside += _tabs(item, edge, frame.tops[row] + item.blocks[row].lines[0].height / 2)
+    for word, css in item.chips:
+        if is_at_corner(word, item):
+            inside.append(_corner(word, f"gv-chip{css} gv-corner", frame.width))
+        else:
+            inside.append(_chip(word, f"gv-chip{css}", frame.band, edge))
+            edge -= chip_width(word) + 5
     inside += _ports(frame, item.inputs, True, direction)
     inside += _ports(frame, item.outputs, False, direction)
     return Element("g", attributes, tuple(inside))
@@ -209,14 +228,12 @@ def count(number: int, end: Point, direction: Direction) -> Element | None:
     if number == 1:
         return None
     word, (x, y) = times(number), end
-    width = width_of(word, SIZES["small"]) + 12
+    width = width_of(word, SIZES["text"]) + 12
     is_down = direction == "TB"
     left, top = (x - width / 2, y - AWAY - PILL) if is_down else (x - AWAY - width, y - PILL / 2)
     said = f"{number:,} entries of next_functions, to nodes that are not drawn"
     pill = _rect(left, top, width, PILL, 7.5)
-    return Element(
-        "g", {"class": "gv-port"}, (_title(said), pill, _text(word, left + 6, top + 11, 10))
-    )
+    return Element("g", {"class": "gv-port"}, (_title(said), pill, _text(word, left + 6, top + 11)))
 
 
 def _arrow(tip: Point, before: Point, path: Sequence[Point]) -> str:
@@ -280,9 +297,9 @@ def _block(block: Block, x: float, top: float, width: float) -> Iterator[Element
     inside = [_title(block.title), _rect(x, top, width, height, 3, "gv-box")]
     if "gv-modified" in block.css:
         inside.append(_rect(x + 2, top + 2, width - 4, height - 4, 2, "gv-box"))
-    elif "gv-held" in block.css or block.kind == "tag":
+    elif "gv-held" in block.css or (block.kind == "tag" and not block.is_light):
         inside.append(_path("gv-mark", f"M{px(x)},{px(top)}h3v{px(height)}h-3z"))
-    inside += lines(block.lines, x + 10, top + 2.5)
+    inside += lines(block.lines, x + (5 if block.is_light else 10), top + 2.5)
     yield Element("g", {"class": block.css, "data-id": block.data_id}, tuple(inside))
 
 
@@ -338,7 +355,7 @@ def _text(
     text: str,
     x: float,
     y: float,
-    size: float,
+    size: float = SIZES["text"],
     css: str = "",
     content: tuple[Element | str, ...] = (),
 ) -> Element:
@@ -350,16 +367,37 @@ def _text(
     return Element("text", attributes, content or (text,))
 
 
+def _tabs(item: Card, edge: float, middle: float) -> Iterator[Element]:
+    """A square for each saved tensor, up to the edge."""
+    size = TAB - 4
+    left = edge - TAB * len(item.tabs) + 4
+    if item.more_tabs:
+        words = more_tabs(item)
+        edge_of_words = left - 4 - width_of(words, SIZES["text"])
+        yield _text(words, edge_of_words, middle + 4, css="gv-muted")
+    for number, tab in enumerate(item.tabs):
+        square = _rect(left + TAB * number, middle - size / 2, size, size, 2)
+        attributes: dict[str, Value] = {"class": tab.css, "data-id": tab.data_id}
+        yield Element("g", attributes, (_title(tab.title), square))
+
+
 @_drawn_once
-def _chip(word: str, css: str, band: float, edge: float, is_brief: bool) -> Element:
-    width = chip_width(word, is_brief)
+def _chip(word: str, css: str, band: float, edge: float) -> Element:
+    width = chip_width(word)
     x, y = edge - width, band - 21
     inside, start = [_rect(x, y, width, PILL, 3)], x + 6
     if word in GLYPHS:
         inside.append(_path(None, f"M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"))
         start += 12
-    said = _title(word) if is_brief and word in GLYPHS else _text(word, start, y + 11, 10)
-    return Element("g", {"class": css}, (*inside, said))
+    return Element("g", {"class": css}, (*inside, _text(word, start, y + 11)))
+
+
+@_drawn_once
+def _corner(word: str, css: str, edge: float) -> Element:
+    x = edge - CORNER - 6
+    glyph = _path(None, f"M{px(x + (CORNER - 7) / 2)},0{GLYPHS[word]}")
+    circle = _rect(x, -CORNER / 2, CORNER, CORNER, CORNER / 2)
+    return Element("g", {"class": css}, (_title(word), circle, glyph))
 
 
 def _ports(
@@ -376,7 +414,7 @@ def _ports(
             left, top = x - width / 2, y if is_input else frame.height - INSIDE
         else:
             left, top = INSIDE - width if is_input else frame.width - INSIDE, y - PILL / 2
-        yield _pill(port, left, top, frame.card.id if port.css == "gv-stub" else "")
+        yield _pill(port, left, top, port.node if port.css == "gv-stub" else "")
 
 
 @_drawn_once
@@ -386,10 +424,11 @@ def _pill(port: Port, left: float, top: float, source: str) -> Element:
     if source:
         attributes |= {"data-source": source, "data-slot": str(port.slot)}
     pill = _rect(left, top, port.width, PILL, 7.5)
-    return Element("g", attributes, (pill, _text(port.label, left + 6, top + 11, 10)))
+    return Element("g", attributes, (pill, _text(port.label, left + 6, top + 11)))
 
 
 HEIGHT: Final = 15.0
+TIGHT: Final = 30.0
 MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
 """Cells of the longest gradient."""
 SIGN: Final = 11.0
@@ -400,12 +439,15 @@ def absent(key: str) -> Element:
     return Element("g", {"id": key, "class": "gv-absent"}, ("",))
 
 
-def rank_gap(flows: Iterable[EdgeGradient], direction: Direction) -> float:
-    """Pixels between ranks that gradients need; 0 without gradients."""
+def rank_gap(flows: Iterable[EdgeGradient], direction: Direction, is_tight: bool = False) -> float:
+    """Pixels between ranks that gradients need, where no port has a name if it is tight; 0 without
+    gradients."""
     widths = [_width(formatting.gradient_words(flow.gradient, MOST[direction])) for flow in flows]
     if not widths:
         return 0.0
-    return 36.0 if direction == "TB" else max(widths) + 36.0
+    if direction == "TB":
+        return TIGHT if is_tight else 38.0
+    return max(widths) + 36.0
 
 
 def port_gap(flows: Iterable[EdgeGradient]) -> float:
@@ -416,31 +458,37 @@ def port_gap(flows: Iterable[EdgeGradient]) -> float:
 
 
 def _width(words: str) -> float:
-    return width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
+    return width_of(words, SIZES["text"]) + SIGN + (8 if words else 4)
 
 
-def gradient(flow: EdgeGradient, end: Point, space: float, direction: Direction) -> Element:
+def gradient(
+    flow: EdgeGradient, end: Point, space: float, direction: Direction, is_beside: bool = False
+) -> Element:
     """A gradient where a link ends, with a sign of its direction.
 
     Args:
         flow: The gradient.
         end: Where the link ends.
-        space: Pixels from one input port to the next.
+        space: Pixels from one input port to the next; of a link from beside, of the link.
         direction: How data flows.
+        is_beside: Whether the link comes from the right.
     """
     x, y = end
     room = MOST[direction]
     if direction == "TB":
-        room = min(room, int((space - 4 - SIGN - 8) / (EM * SIZES["small"])))
+        free = space - 4 - SIGN - 8 - (AWAY if is_beside else 0)
+        room = min(room, int(free / (EM * SIZES["text"])))
     words = formatting.gradient_words(flow.gradient, room)
     words = words if cells(words) <= room else ""  # whole or not at all
     width = _width(words)
-    if direction == "TB":
+    if is_beside:
+        left, top, sign = x + AWAY, y - HEIGHT / 2, "l0,-7 6,3.5z"
+    elif direction == "TB":
         left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"
     else:
         left, top, sign = x - AWAY - width, y - HEIGHT / 2, "l6,-3.5 0,7z"
     middle = top + HEIGHT / 2
-    start = middle + (3 if direction == "TB" else 0)
+    start = middle + (3.5 if is_beside else 3 if direction == "TB" else 0)
     said = f"gradient {formatting.gradient_words(flow.gradient, 200)}"
     shown = [
         Element("title", {}, (said,)),

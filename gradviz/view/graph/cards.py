@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gradviz.model.facts import Fact, SlotFacts, Values, argument_of
+from gradviz.model.facts import Fact, SlotFacts, TensorFacts, Values, argument_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
+from gradviz.view.boxes import NO_BOXES, Boxes
 from gradviz.view.graph.card_lines import (
     FEW,
     ROOM,
+    brief_values,
+    brief_words,
     formula_lines,
     grad_lines,
     hook_lines,
@@ -21,7 +24,7 @@ from gradviz.view.graph.card_lines import (
     saved_numbers,
     tensor_lines,
 )
-from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, times
+from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, Tab, times
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.node_titles import title_of
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
@@ -29,6 +32,12 @@ from gradviz.view.text import cells, clean, shorten
 
 COMPACT: Final = 220
 """Pixels of a name and a tag up to which they are beside each other on a compact card."""
+BRIEF: Final = 22
+"""Characters of a name that has what is said of a tensor beside it."""
+TABS: Final = 8
+"""Saved tensors that are a square each on a compact card."""
+PATH: Final = 16
+"""Characters of the path of a module beside a title."""
 POCKETS: Final = 8
 """Saved tensors that a card lists before it counts them."""
 
@@ -38,61 +47,90 @@ def node_card(
     graph_index: GraphIndex,
     content: CardContent,
     hidden: Collection[str] = (),
+    boxes: Boxes = NO_BOXES,
 ) -> Card:
     """The card of a node; of an ``AccumulateGrad`` together with its leaf.
 
     Args:
         node: The node.
         graph_index: Its graph.
-        content: What cards show.
+        content: What cards show; a brief one is of all nodes in the box of the node.
         hidden: Nodes that have no link of their own for each entry that points to them.
+        boxes: The boxes of several nodes.
     """
+    others = boxes.members.get(node.id, ()) if content.is_brief else ()
+    made = map(graph_index.rows.get, others)
+    nodes = [node, *(row for row in made if row is not None)]
+    end = graph_index.rows.get(boxes.ends[node.id]) if others else node
 
     def is_drawn(key: str) -> bool:
         return key not in hidden and graph_index.is_drawn(key)
 
     variable = graph_index.tensors.get(node.variable or "")
-    tags = graph_index.tags.get(node.id, ()) if "tags" in content else ()
+    tags = [tag for one in nodes for tag in graph_index.tags.get(one.id, ())]
     if variable is not None:
         own = graph_index.of_node(node)["own hooks"].parts
         state = "Σ AccumulateGrad" if content.density == "full" else ""
-        blocks = [*_leaf_blocks(variable, own, graph_index, content, state)]
-        css = "gv-node gv-leaf"
+        blocks = [*_leaf_blocks(variable, own, graph_index, content, state, boxes)]
+        css = "gv-node gv-leaf gv-brief" if content.is_brief else "gv-node gv-leaf"
     else:
-        blocks, css = [*_node_blocks(node, graph_index, content)], "gv-node"
-    rows = tag_blocks(node.id, graph_index, content)
+        title = boxes.titles.get(node.id, "") if others else ""
+        is_tight = boxes.is_tight and content.density == "compact"
+        blocks = [*_node_blocks(nodes, end or node, graph_index, content, title, is_tight)]
+        css = "gv-node"
+    rows = [row for one in nodes for row in tag_blocks(one.id, graph_index, content)][:FEW]
     if content.density == "compact" and len(rows) == 1 and len(rows[0].lines) == 1:
         fits = blocks[0].width + rows[0].width <= COMPACT
         rows = [replace(rows[0], beside=fits)]
     blocks += rows
-    blocks += _more(len(tags) - FEW, "tensor")
+    blocks += _more(len(tags) - FEW if "tags" in content else 0, "tensor")
     chip = "leaf" if variable is not None and not content.is_brief else ""
-    is_marked = node.state in ("freed", "packed", "opaque") and content.allows("saved")
-    chip = node.state if is_marked else chip
+    tabs = (*_tabs(nodes, graph_index, content),) if content.density == "compact" else ()
+    state = next((one.state for one in nodes if one.state != "saves nothing"), node.state)
+    is_marked = state in ("freed", "packed", "opaque") and content.allows("saved")
+    inputs = inputs_of(node, is_drawn, content)
+    if len(nodes) > 1:
+        inputs = tuple(_inputs_of_box(node, nodes, end or node, is_drawn, content))
     return Card(
         id=node.id,
-        css=f"{css} {NODE_CSS[node.state]}",
+        css=f"{css} {NODE_CSS[state]}",
         blocks=tuple(blocks),
-        title=_title(node, graph_index, content),
-        aria=aria.of_node(node, graph_index),
-        inputs=inputs_of(node, is_drawn, content),
-        outputs=outputs_of(node.id, node.output_shapes, graph_index),
-        chip=chip,
+        title=_title(nodes, graph_index, content, boxes.is_tight),
+        aria="; with ".join(aria.of_node(one, graph_index) for one in nodes),
+        inputs=inputs,
+        outputs=() if end is None else outputs_of(end.id, end.output_shapes, graph_index),
+        chip=state if is_marked else chip,
+        tabs=tabs[:TABS],
+        more_tabs=max(0, len(tabs) - TABS),
         tensor=node.variable or "",
+        others=others,
         is_brief=content.is_brief,
     )
 
 
-def tensor_card(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Card:
-    """The card of a tensor that has no place in the graph."""
+def tensor_card(
+    info: TensorInfo, graph_index: GraphIndex, content: CardContent, boxes: Boxes = NO_BOXES
+) -> Card:
+    """The card of a tensor that has no place in the graph.
+
+    Args:
+        info: The tensor.
+        graph_index: The graph.
+        content: What cards show.
+        boxes: Where its module is said.
+    """
     facts = graph_index.of_tensor(info)
     state = facts.short("requires_grad", *(("place",) if info.requires_grad else ()))
+    name, others = facts["name"].words, (*tensor_lines(facts, content),)
+    is_plain = content.density == "compact" and not info.requires_grad and not others
+    said = muted("no gradient" if is_plain else ", ".join(state))
     return Card(
         id=info.id,
         css="gv-tensor",
         blocks=(
-            _title_block(shorten(facts["name"].words, 30)),
-            Block("text", (muted(", ".join(state)), *tensor_lines(facts, content))),
+            _tensor_title(boxes.name(info.id, name), BRIEF if is_plain else 30, content),
+            *_brief_block(facts, content),
+            Block("text", (said, *others), beside=is_plain),
         ),
         title=aria.of_tensor(info, graph_index),
         aria=aria.of_tensor(info, graph_index),
@@ -100,17 +138,21 @@ def tensor_card(info: TensorInfo, graph_index: GraphIndex, content: CardContent)
 
 
 def waiting_leaf_card(
-    node_id: str, variable: TensorInfo, graph_index: GraphIndex, content: CardContent
+    node_id: str,
+    variable: TensorInfo,
+    graph_index: GraphIndex,
+    content: CardContent,
+    boxes: Boxes = NO_BOXES,
 ) -> Card:
     """The card of a leaf at a step where no ``AccumulateGrad`` of it exists."""
     requires = graph_index.of_tensor(variable)["requires_grad"]
     state = "in no graph now" if requires.value else requires.short
     blocks = _leaf_blocks(
-        variable, (), graph_index, content, "" if content.density == "compact" else state
+        variable, (), graph_index, content, "" if content.density == "compact" else state, boxes
     )
     return Card(
         id=node_id,
-        css="gv-node gv-leaf gv-waiting",
+        css=f"gv-node gv-leaf {'gv-brief ' if content.is_brief else ''}gv-waiting",
         blocks=tuple(blocks),
         title=aria.of_tensor(variable, graph_index),
         aria=f"{aria.of_tensor(variable, graph_index)}, {state}",
@@ -141,22 +183,42 @@ def _name_room(content: CardContent, is_leaf: bool) -> int:
     return 30 if is_leaf else 44
 
 
-def _title(node: Node, graph_index: GraphIndex, content: CardContent) -> str:
-    """The texts that the card shortens, whole."""
-    name, room = graph_index.node_name(node.id), _name_room(content, node.variable is not None)
+def _title(
+    nodes: Sequence[Node], graph_index: GraphIndex, content: CardContent, is_tight: bool
+) -> str:
+    """The texts that the card shortens or leaves out, whole."""
+    node, room = nodes[0], _name_room(content, nodes[0].variable is not None)
+    names = [graph_index.node_name(one.id) for one in nodes]
     others = [node.source or "", f"in {node.module or ''}"]
     lines = [clean(line) for line in others if cells(line) > ROOM]
-    return "\n".join((name, *lines)) if lines or cells(name) > room else ""
+    is_whole = len(nodes) == 1 and not is_tight and cells(names[0]) <= room
+    return "" if is_whole and not lines else "\n".join((" + ".join(names), *lines))
 
 
-def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> Iterator[Block]:
+def _node_blocks(
+    nodes: Sequence[Node],
+    end: Node,
+    graph_index: GraphIndex,
+    content: CardContent,
+    title: str,
+    is_tight: bool,
+) -> Iterator[Block]:
+    """Title, lines and saved tensors of the first node, the shapes of the last one, and the saved
+    tensors of all others."""
+    node, others = nodes[0], len(nodes) - 1
     facts = graph_index.of_node(node)
     has_tags = "tags" in content and node.id in graph_index.tags
     hooks = facts["own hooks" if has_tags else "hooks"].parts
     name, room = facts["name"].words, _name_room(content, is_leaf=False)
-    title = name if content.density == "full" else clean(title_of(node, graph_index.titles))
+    title = title or clean(title_of(node, graph_index.titles))
+    title = name if content.density == "full" else title
     yield _title_block(shorten(title, room), is_pinned(hooks, content))
-    lines = [Line(shorten(name, room), "gv-muted")] if title != name else []
+    path = node.module if content.density == "compact" and node.id in graph_index.titles else ""
+    if path:
+        yield Block("text", (Line(shorten(clean(path), PATH), "gv-muted"),), beside=True)
+    beneath = [shorten(name, room)] if title != name else []
+    beneath += [f"+{others}"] if others else []
+    lines = [Line(" ".join(beneath), "gv-muted")] if beneath and not is_tight else []
     if "source" in content:
         lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
         lines += [muted(text) for text in facts.short("module")]
@@ -166,15 +228,18 @@ def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> I
         pairs = ", ".join(part.short for part in saved_numbers(facts, content))
         lines += [muted(pairs)] if pairs else []
     if "shapes" in content and not has_tags:
-        lines += [muted(text) for text in facts.short("shapes")]
+        lines += [muted(text) for text in graph_index.of_node(end).short("shapes")]
     lines += hook_lines(hooks, content)
     if lines:
         yield Block("text", tuple(lines))
     there = [
-        (i, s) for i, s in enumerate(facts.saved) if _has_pocket(node, s, i, graph_index, content)
+        (f"{one.id}.saved.{i}", s)
+        for one in nodes
+        for i, s in enumerate(graph_index.of_node(one).saved)
+        if _has_pocket(one, s, i, graph_index, content)
     ]
-    for place, slot in there[:POCKETS]:
-        yield _pocket(f"{node.id}.saved.{place}", slot, content)
+    for own_id, slot in there[:POCKETS]:
+        yield _pocket(own_id, slot, content)
     yield from _more(len(there) - POCKETS, "saved tensor")
 
 
@@ -199,6 +264,21 @@ def _is_constant(node: Node, place: int, graph_index: GraphIndex) -> bool:
         return info.node is None and not info.requires_grad
     entries = dict(zip(node.arguments, node.next_functions))
     return slot.name in entries and entries[slot.name] is None
+
+
+def _brief_block(facts: TensorFacts, content: CardContent) -> Iterator[Block]:
+    """Values or shape of a tensor on a compact card, beside its name."""
+    words = brief_words(facts, content) if content.density == "compact" else ""
+    if words:
+        yield Block("text", (Line(words, "gv-muted"),), beside=True)
+
+
+def _tensor_title(name: str, room: int, content: CardContent, pinned: bool = False) -> Block:
+    """The name of a tensor: on brief cards no larger than what is beside it."""
+    block = _title_block(shorten(name, room), pinned)
+    if not content.is_brief:
+        return block
+    return replace(block, lines=(replace(block.lines[0], css="gv-name", size=SIZES["text"]),))
 
 
 def _title_block(name: str, pinned: bool = False) -> Block:
@@ -234,6 +314,20 @@ def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
     )
 
 
+def _tabs(nodes: Sequence[Node], graph_index: GraphIndex, content: CardContent) -> Iterator[Tab]:
+    """The saved tensors that have no block."""
+    for node in nodes:
+        for place, slot in enumerate(graph_index.of_node(node).saved):
+            state = slot["state"].value
+            is_there = state != "none" and content.allows("saved")
+            if not is_there or _has_pocket(node, slot, place, graph_index, content):
+                continue
+            if "constants" not in content.hidden or not _is_constant(node, place, graph_index):
+                own_id = f"{node.id}.saved.{place}"
+                said = f"saved tensor {slot['name'].words}: {state}"
+                yield Tab(own_id, f"gv-tab {POCKET_CSS[str(state)]}", said)
+
+
 def _values(slot: SlotFacts, content: CardContent) -> Values | None:
     """The values that a pocket shows: no tensor with a name has them."""
     values = slot["values"].value
@@ -252,13 +346,16 @@ def _leaf_blocks(
     graph_index: GraphIndex,
     content: CardContent,
     state: str,
+    boxes: Boxes,
 ) -> Iterator[Block]:
     """Blocks of a leaf, with the hooks of its node that are not its own, and its state."""
     facts = graph_index.of_tensor(variable)
     hooks = (*facts["hooks"].parts, *own)
-    yield _title_block(
-        shorten(facts["name"].words, _name_room(content, is_leaf=True)), is_pinned(hooks, content)
-    )
+    name = facts["name"].words
+    name = boxes.name(variable.id, name) if content.is_brief else name
+    room = _name_room(content, is_leaf=True)
+    yield _tensor_title(name, room, content, is_pinned(hooks, content))
+    yield from _brief_block(facts, content)
     lines = [*tensor_lines(facts, content), *grad_lines(facts, content), *retains_grad_lines(facts)]
     lines += hook_lines(hooks, content)
     if state:
@@ -277,6 +374,8 @@ def tag_blocks(node_id: str, graph_index: GraphIndex, content: CardContent) -> l
 def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Block:
     facts = graph_index.of_tensor(info)
     first, *lines = tensor_lines(facts, content, lead=shorten(facts["name"].words, 24))
+    if content.density == "compact" and (values := brief_values(facts, content)):
+        first = replace(first, text=formatting.join((values, first.text), " "))
     if content.density == "compact" and (
         is_pinned(facts["hooks"].parts, content) or info.retains_grad
     ):
@@ -292,6 +391,7 @@ def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Blo
         css="gv-tag",
         data_id=info.id,
         title=aria.of_tensor(info, graph_index),
+        is_light=content.density == "compact",
     )
 
 
@@ -299,6 +399,39 @@ def _more(count: int, thing: str) -> list[Block]:
     if count <= 0:
         return []
     return [Block("text", (Line(f"… {formatting.plural(count, f'more {thing}')}", "gv-muted"),))]
+
+
+def _inputs_of_box(
+    head: Node,
+    nodes: Sequence[Node],
+    end: Node,
+    is_drawn: Callable[[str], bool],
+    content: CardContent,
+) -> Iterator[Port]:
+    """The ports of a box in the order in which its nodes use them: where the node that it is called
+    by uses another one of them, the name of the argument is that of its own.
+
+    Args:
+        head: The node that the box is called by.
+        nodes: All nodes in it.
+        end: The one whose outputs are used outside.
+        is_drawn: Whether a node is drawn.
+        content: What cards show.
+    """
+    rows = {node.id: node for node in nodes}
+
+    def ports(node: Node, label: str | None) -> Iterator[Port]:
+        for port in inputs_of(rows.pop(node.id), is_drawn, content):
+            own = port.label if label is None else label
+            entry = node.next_functions[port.slot]
+            inner = rows.get(entry[0]) if entry else None
+            if inner is not None:
+                yield from ports(inner, own if label is not None or node is head else None)
+            elif entry is None or entry[0] not in within:
+                yield replace(port, label=own)
+
+    within = frozenset(rows)
+    yield from ports(end, None)
 
 
 def inputs_of(
@@ -319,7 +452,7 @@ def inputs_of(
         label = shorten(argument_of(node, slot) or str(slot), 14) if named and count == 1 else ""
         if entry is None:
             label = f"{label}: no grad" if label else ("∅" if crowded else "no grad")
-        ports.append(Port(label, "gv-port" if entry else "gv-stub", slot, count))
+        ports.append(Port(label, "gv-port" if entry else "gv-stub", slot, count, node.id))
     return tuple(ports)
 
 

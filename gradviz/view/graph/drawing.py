@@ -126,8 +126,10 @@ class GraphDrawing(Drawing):
         """The fold in which each tensor outside the graph is drawn."""
         if folding is None:
             self.graph_index = GraphIndex.of(graph, LIMIT, options.focus)
-            whole = WholeScenes(self.graph_index, options, saving_of(self.graph_index, options))
+            saving = saving_of(self.graph_index, options)
             self.marks = GraphMarks(None, self.graph_index, marks, {})
+            apart = {mark.id for mark in self.marks.marks}
+            whole = WholeScenes(self.graph_index, options, saving, apart=apart)
             drawn, opening = DrawnScenes(whole, marks=self.marks), options.density_of(whole.count)
             super().__init__(drawn, offered(opening), opening, None)
             return

@@ -25,6 +25,10 @@ SCREEN: Final = (1400.0, 700.0)
 """Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
 
 
+STAGE: Final = (620.0, 500.0)
+"""Pixels of a picture that is seen as a whole beside the code of a recording, at 100 %."""
+
+
 class Sized(Protocol):
     """What has a width and a height in pixels."""
 

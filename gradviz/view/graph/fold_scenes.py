@@ -11,6 +11,7 @@ from typing import Final
 
 from gradviz.model.fold import Fold, FoldLink, FoldTree, Inside, Value
 from gradviz.model.folding import Folding
+from gradviz.view.boxes import Saving
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import Card, CardContent, Density
@@ -18,7 +19,7 @@ from gradviz.view.graph.fold_cards import FoldCards
 from gradviz.view.graph.layout import Link
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.placing import rim_id
-from gradviz.view.graph.scene import ALL, DrawnLink, Saving, Scene, Scenes, output_port
+from gradviz.view.graph.scene import ALL, DrawnLink, Scene, Scenes, output_port
 from gradviz.view.graph_index import GraphIndex
 
 PORTS: Final = 8

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Final
 
 from gradviz.view.graph.card_parts import STATUSES, Block, Card, Port, times
-from gradviz.view.graph.layout import Direction, LayoutBox, Point
+from gradviz.view.graph.layout import UNIT, Direction, LayoutBox, Point
 from gradviz.view.style import SIZES
 from gradviz.view.text import width_of
 
@@ -16,6 +17,12 @@ PILL: Final = 15.0
 """Height of the pill that names a port."""
 INSIDE: Final = 6.0
 """How far a pill reaches into its card."""
+CORNER: Final = 15.0
+"""Width and height of a glyph on the corner of a card."""
+TAB: Final = 13.0
+"""From one tab to the next."""
+BAR: Final = 7.0
+"""Room for the bar of a leaf, which has a glyph on its right end, too."""
 BESIDE: Final = 8.0
 """Gap between a title and what stands beside it."""
 REFERENCE: Final = 22.0
@@ -26,6 +33,8 @@ FEW: Final = 4
 APART: Final = 76.0
 """Pixels from one port to the next where there are at most ``FEW``: links to them do not cross what
 is beside."""
+WIDE: Final = 168.0
+"""Width, at least, of a card with others beside it: they are in a column."""
 STACK: Final = 5.0
 """How far a card that stands for several reaches to the right and down, beyond itself."""
 
@@ -56,17 +65,21 @@ def measure(card: Card, direction: Direction, spine: int = -1, gap: float = 0.0)
         gap: Pixels from the middle of one input port to the next that are needed at least.
     """
     down = direction == "TB"
-    above, below = _pills(card.inputs), _pills(card.outputs)
+    inputs = tuple(port for port in card.inputs if not port.is_beside)
+    above, below = _pills(inputs), _pills(card.outputs)
     tops, height, band = _stack(card, INSIDE - 2 if above and down else 0.0)
     height += INSIDE if below and down else 0.0
     width = max(_wide(block, card) for block in card.blocks) + 2 * PAD
+    width += (BAR + CORNER) * card.has_bar
     if down:
-        width = max(width, *(_spread(ports, 10.0) for ports in (card.inputs, card.outputs)))
-        width = max(width, min(CROWD, gap * len(card.inputs)))
+        width = max(width, *(_spread(ports, 10.0) for ports in (inputs, card.outputs)))
+        width = max(width, min(CROWD, gap * len(inputs)))
+        if len(inputs) < len(card.inputs):
+            width = UNIT * (2 * ceil((max(WIDE, width) / UNIT - 1) / 2) + 1)
         top, bottom = (PILL - INSIDE if above else 0.0), (PILL - INSIDE if below else 0.0)
         left = right = 0.0
     else:
-        height = max(height, *(_tall(ports) for ports in (card.inputs, card.outputs)))
+        height = max(height, *(_tall(ports) for ports in (inputs, card.outputs)))
         left, right = (max(0.0, size - INSIDE) for size in (above, below))
         width += (INSIDE if above else 0.0) + (INSIDE if below else 0.0)
         top = bottom = 0.0
@@ -76,7 +89,7 @@ def measure(card: Card, direction: Direction, spine: int = -1, gap: float = 0.0)
         card.id,
         round(left + width + right, 1),
         round(top + height + bottom, 1),
-        max(1, len(card.inputs)),
+        max(1, len(inputs)),
         max(1, len(card.outputs)),
         spine,
     )
@@ -87,6 +100,8 @@ def measure(card: Card, direction: Direction, spine: int = -1, gap: float = 0.0)
 
 def port_place(frame: CardFrame, port: int, is_input: bool, direction: Direction) -> Point:
     """Where a link meets the box, from the box's upper left corner."""
+    if is_input and port < len(frame.card.inputs) and frame.card.inputs[port].is_beside:
+        return frame.box.width, frame.top + frame.height / 2
     share = frame.box.port(port, is_input)
     if direction == "TB":
         return share * frame.box.width, 0.0 if is_input else frame.box.height
@@ -95,7 +110,7 @@ def port_place(frame: CardFrame, port: int, is_input: bool, direction: Direction
 
 def count_gap(counts: Iterable[int], direction: Direction) -> float:
     """Pixels between ranks that such numbers need; 0 without any."""
-    many = [width_of(times(number), SIZES["small"]) for number in counts if number > 1]
+    many = [width_of(times(number), SIZES["text"]) for number in counts if number > 1]
     if not many:
         return 0.0
     return 36.0 if direction == "TB" else max(many) + 36.0
@@ -116,19 +131,37 @@ def _tall(ports: tuple[Port, ...]) -> float:
     return len(ports) * (PILL + 3) if _pills(ports) else min(CROWD, len(ports) * 8.0)
 
 
+def tabs_width(card: Card) -> float:
+    """Width of the tabs of a card, with the gap before them."""
+    more = width_of(more_tabs(card), SIZES["text"]) + 4 if card.more_tabs else 0.0
+    return TAB * len(card.tabs) + 8 + more if card.tabs else 0.0
+
+
+def more_tabs(card: Card) -> str:
+    """What stands for the tabs that are too many."""
+    return f"+{card.more_tabs}" if card.more_tabs else ""
+
+
 def _wide(block: Block, card: Card) -> float:
+    tabs = tabs_width(card) if block is card.blocks[card.tab_row] else 0.0
+    return tabs + _said(block, card)
+
+
+def _said(block: Block, card: Card) -> float:
     if block.kind != "title":
         return 0.0 if block.beside else block.width
-    words = (card.chip, card.status)
-    chips = sum(chip_width(word, card.is_brief) + 10 for word in words if word)
+    chips = sum(chip_width(word) + 10 for word, _ in card.chips if not is_at_corner(word, card))
     return block.width + sum(one.width + BESIDE for one in card.blocks if one.beside) + chips
 
 
-def chip_width(word: str, is_brief: bool) -> float:
-    """Width of a chip; those that say where backward is have a glyph before the word, or alone."""
-    if word in STATUSES:
-        return 20.0 if is_brief else width_of(word, 10) + 24
-    return width_of(word, 10) + 12
+def is_at_corner(word: str, card: Card) -> bool:
+    """Whether a chip is a glyph alone, on the corner of its card: it takes no room."""
+    return card.is_brief and word in STATUSES
+
+
+def chip_width(word: str) -> float:
+    """Width of a chip; those that say where backward is have a glyph before the word."""
+    return width_of(word, SIZES["text"]) + (24 if word in STATUSES else 12)
 
 
 def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
@@ -139,7 +172,8 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     above, below = (2, 4) if "gv-fold" in card.css else (5, 7)
     for block in card.blocks:
         if block.beside:
-            tops.append(band - block.height - (0.5 if block.framed else 4.5))
+            small = card.blocks[0].lines[0].size <= SIZES["text"]
+            tops.append(band - block.height - (0.5 if block.framed else 3 if small else 4.5))
         elif block.kind == "title":
             y += 3
             tops.append(y)

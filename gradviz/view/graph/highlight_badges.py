@@ -11,6 +11,7 @@ from gradviz.view.graph.card_svg import LinkCurve
 from gradviz.view.graph.geometry import PILL
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.layout import Point
+from gradviz.view.style import SIZES
 from gradviz.view.text import width_of
 
 BELOW: Final = 2.0
@@ -66,7 +67,7 @@ def _pills_end(element: Element, bottom: float) -> Iterator[float]:
 
 
 def _wide(word: str) -> float:
-    return max(PILL, width_of(word, 10) + 10)
+    return max(PILL, width_of(word, SIZES["text"]) + 10)
 
 
 def _pill(kind: HighlightKind, word: str, x: float, y: float) -> Element:
@@ -75,7 +76,7 @@ def _pill(kind: HighlightKind, word: str, x: float, y: float) -> Element:
     left, top = x - width / 2, y - PILL / 2
     own = "" if kind in ("new", "changed") else f" {OVERLAYS[kind].css}-badge"
     rim = Element("rect", {"x": left, "y": top, "width": width, "height": PILL, "rx": 7.5})
-    text = Element("text", {"x": x - width_of(word, 10) / 2, "y": top + 11}, (word,))
+    text = Element("text", {"x": x - width_of(word, SIZES["text"]) / 2, "y": top + 11}, (word,))
     return Element("g", {"class": f"gv-badge{own}"}, (rim, text))
 
 

@@ -26,7 +26,7 @@ OVERLAYS: Final[dict[HighlightKind, LegendEntry]] = {
 # distinguish the lines without colour.
 _BADGE: Final = """
 .gv-badge>rect{fill:$root;stroke:$card;stroke-width:1}
-.gv-badge>text{font-size:10px;font-weight:600;fill:$root-ink}
+.gv-badge>text{font-weight:600;fill:$root-ink}
 """
 _LINES: Final[dict[HighlightKind, tuple[str, str]]] = {
     "culprit": ("$modified", "none"),

@@ -27,7 +27,7 @@ def places_of(elements: Iterable[Element]) -> dict[str, Element]:
     """Groups by id: ``"n0"``, ``"n0.1"``, ``"n0.saved.0"``, ``"t0"``.
 
     An entry of ``next_functions`` that is ``None`` is its stub, a leaf's tensor the card of its
-    node.
+    node, and each node in a box the card of the box.
     """
     found: dict[str, Element] = {}
     standing_for: dict[str, Element] = {}
@@ -42,8 +42,10 @@ def places_of(elements: Iterable[Element]) -> dict[str, Element]:
         if "gv-stub" in classes and "data-slot" in element.attributes:
             slot = f"{element.text('data-source')}.{element.text('data-slot')}"
             found.setdefault(slot, element)
-        if "gv-node" in classes and (tensor := element.text("data-tensor")):
-            standing_for.setdefault(tensor, element)
+        if "gv-node" in classes:
+            names = f"{element.text('data-tensor')} {element.text('data-others')}"
+            for name in names.split():
+                standing_for.setdefault(name, element)
     return cuts | standing_for | found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -128,6 +128,14 @@ ITERATIONS: Final = 4
 """Iterations that Graphviz takes per box, at most, to move boxes to the side; a long chain beside
 which leaves hang took ten times as long without it, for the same width. Graphs of usual size need
 fewer."""
+UNIT: Final = 8.0
+"""Pixels of a field of a box that others are beside: its ports are in the middle of some."""
+NEAR: Final = 64.0
+"""Pixels along the flow of a link that leads to the next rank."""
+STIFF: Final = 0.7
+"""How far the ends of such a link keep their direction, of its length."""
+ASIDE: Final = 3.0
+"""Pixels by which Graphviz, which counts in whole ones, leaves a link aslant."""
 SPAN: Final = 1500
 """Ranks that all links together may cross inside Graphviz, which slows with their number."""
 
@@ -143,6 +151,15 @@ class LayoutBox:
     outputs: int = 1
     spine: int = -1
     """The input port below which a single output leaves; -1: the middle."""
+    beside: float = 0.0
+    """Pixels to the right of it that are kept free, for what is joined to its side."""
+    around: float = 0.0
+    """Pixels above and below that are kept free, for the same."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height with what is kept free."""
+        return self.width + self.beside, self.height + 2 * self.around
 
     def port(self, number: int, is_input: bool) -> float:
         """Place of a port along its side, from 0 to 1."""
@@ -210,7 +227,7 @@ def lay_out(
 
 
 def _moved(places: dict[str, Point]) -> dict[str, Point]:
-    return {name: (_tenth(x + MARGIN), _tenth(y + MARGIN)) for name, (x, y) in places.items()}
+    return {name: _moved_in(place) for name, place in places.items()}
 
 
 def _in_rows(
@@ -244,8 +261,10 @@ def _place(
             continue
         box = boxes[int(item["name"][1:])]
         x, y = map(float, item["pos"].split(","))
-        places[box.id] = (x - box.width / 2, height - y - box.height / 2)
+        wide, high = box.size
+        places[box.id] = (x - wide / 2, height - y - high / 2 + box.around)
     by_id = {box.id: box for box in boxes}
+    _straighten(places, by_id, links, direction)
     routes = {
         int(item["class"]): str(item["pos"]) for item in found.get("edges", ()) if "class" in item
     }
@@ -253,9 +272,35 @@ def _place(
     for i, link in enumerate(links):
         start = _port(by_id[link.tail], places[link.tail], link.tail_port, False, direction)
         end = _port(by_id[link.head], places[link.head], link.head_port, True, direction)
-        points = _routed(routes[i], height) if i in routes else _direct(start, end, direction)
-        paths.append(_ending(points, start, end))
+        # What is kept free above and below a box is crossed straight on.
+        first = start[0], start[1] + by_id[link.tail].around
+        last = end[0], end[1] - by_id[link.head].around
+        points = _routed(routes[i], height) if i in routes else _direct(first, last, direction)
+        path = _ending(_between_ranks(points, direction), first, last)
+        before = _straight(start, first)[:-1] if first != start else ()
+        after = _straight(last, end)[1:] if last != end else ()
+        paths.append(tuple(map(_moved_in, (*before, *path, *after))))
     return width, height, places, tuple(paths)
+
+
+def _straighten(
+    places: dict[str, Point],
+    boxes: Mapping[str, LayoutBox],
+    links: Sequence[Link],
+    direction: Direction,
+) -> None:
+    """Move boxes by the pixels that a link lacks to be straight."""
+    across = 0 if direction == "TB" else 1
+    moved = set[str]()
+    for link in sorted(links, key=lambda one: places[one.head][1 - across]):
+        tail, head = boxes[link.tail], boxes[link.head]
+        start = _port(tail, places[link.tail], link.tail_port, False, direction)[across]
+        end = _port(head, places[link.head], link.head_port, True, direction)[across]
+        if link.head not in moved and abs(start - end) <= ASIDE:
+            moved.add(link.head)
+            x, y = places[link.head]
+            by = start - end
+            places[link.head] = (x + by, y) if across == 0 else (x, y + by)
 
 
 def _solve(
@@ -295,13 +340,9 @@ def _dot(
         'node [shape=record fixedsize=true fontsize=1 margin="0,0"] edge [arrowhead=none]',
     ]
     for i, box in enumerate(boxes):
-        into = "|".join(f"<i{k}>" for k in range(box.inputs))
-        out = "|".join(f"<o{k}>" for k in range(box.outputs))
-        if box.outputs == 1 and box.spine >= 0:
-            # Fields of a record have one size: as many as inputs put the output below its input.
-            out = "|".join("<o0>" if k == box.spine else "" for k in range(box.inputs))
-        rows = "|".join(f"{{{row}}}" for row in (into, out) if row)
-        size = f"width={box.width / 72:.4f} height={box.height / 72:.4f}"
+        rows = "|".join(f"{{{row}}}" for row in _fields(box) if row)
+        wide, high = box.size
+        size = f"width={wide / 72:.4f} height={high / 72:.4f}"
         lines.append(f'b{i} [{size} label="{{{rows}}}"]')
     leave, arrive = ("s", "n") if down else ("e", "w")
     for i in chosen:
@@ -320,6 +361,24 @@ def _dot(
     return "\n".join((*lines, "}"))
 
 
+def _fields(box: LayoutBox) -> tuple[str, str]:
+    """The fields of a record where links arrive, and where they leave: all of one size."""
+    if box.beside:
+        number = round(box.size[0] / UNIT)
+        rows = []
+        for name, count, is_input in (("i", box.inputs, True), ("o", box.outputs, False)):
+            fields = [""] * number
+            for k in range(count):
+                fields[int(box.port(k, is_input) * box.width / UNIT)] += f"<{name}{k}>"
+            rows.append("|".join(fields))
+        return rows[0], rows[1]
+    into = "|".join(f"<i{k}>" for k in range(box.inputs))
+    if box.outputs == 1 and box.spine >= 0:
+        # As many fields as inputs put the output below its input.
+        return into, "|".join("<o0>" if k == box.spine else "" for k in range(box.inputs))
+    return into, "|".join(f"<o{k}>" for k in range(box.outputs))
+
+
 def _port(box: LayoutBox, place: Point, port: int, is_input: bool, direction: Direction) -> Point:
     share = box.port(port, is_input)
     if direction == "TB":
@@ -331,6 +390,22 @@ def _routed(pos: str, height: float) -> list[Point]:
     """Control points as Graphviz writes them, y downwards."""
     pairs = (pair.split(",")[:2] for pair in pos.split() if pair[0] not in "es")
     return [(float(x), height - float(y)) for x, y in pairs]
+
+
+def _between_ranks(points: list[Point], direction: Direction) -> list[Point]:
+    """The points of a link from one rank to the next without the turn beyond its ends that Graphviz
+    gives it."""
+    if len(points) != 4:
+        return points
+    across = 0 if direction == "TB" else 1
+    start, end = points[0], points[-1]
+    length = end[1 - across] - start[1 - across]
+    if not 0 < length <= NEAR:
+        return points
+    bend = STIFF * length
+    if across == 0:
+        return [start, (start[0], start[1] + bend), (end[0], end[1] - bend), end]
+    return [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
 
 
 def _direct(start: Point, end: Point, direction: Direction) -> list[Point]:
@@ -348,7 +423,17 @@ def _ending(points: list[Point], start: Point, end: Point) -> tuple[Point, ...]:
     points[:2] = [(x + by[0], y + by[1]) for x, y in points[:2]]
     by = end[0] - points[-1][0], end[1] - points[-1][1]
     points[-2:] = [(x + by[0], y + by[1]) for x, y in points[-2:]]
-    return tuple((_tenth(x + MARGIN), _tenth(y + MARGIN)) for x, y in points)
+    return tuple(points)
+
+
+def _straight(start: Point, end: Point) -> tuple[Point, ...]:
+    """Control points of a straight line."""
+    (x0, y0), (x1, y1) = start, end
+    return tuple((x0 + k * (x1 - x0) / 3, y0 + k * (y1 - y0) / 3) for k in range(4))
+
+
+def _moved_in(point: Point) -> Point:
+    return _tenth(point[0] + MARGIN), _tenth(point[1] + MARGIN)
 
 
 def _tenth(value: float) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Final, TypeAlias
 
 from gradviz.view.element import Element
@@ -13,7 +14,17 @@ from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.extent import fits_screen
 from gradviz.view.graph.geometry import CardFrame
-from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Link, Point, lay_out
+from gradviz.view.graph.layout import (
+    MARGIN,
+    RANK_GAP,
+    UNIT,
+    Direction,
+    Layout,
+    LayoutBox,
+    Link,
+    Point,
+    lay_out,
+)
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.routes import Place, Routes, Span, Stretch, room
 from gradviz.view.graph.scene import DrawnLink, Scene
@@ -25,6 +36,17 @@ GAP: Final[dict[str, float]] = {"TB": 12.0, "LR": 30.0}
 """Pixels between ranks: less than where a graph is drawn whole, so that more fits a screen."""
 CLOSE_GAP: Final[dict[str, float]] = {"TB": 20.0, "LR": 30.0}
 """Pixels between ranks of a picture that fits a screen if they are closer than usual."""
+ARROW: Final = 44.0
+WRITTEN: Final = 76.0
+"""Pixels between a box and what is beside it, and where gradients are written between."""
+APART: Final = 6.0
+"""Pixels between two that are beside a box."""
+CLEAR: Final = 8.0
+"""Pixels between what is beside a box and links that go past it."""
+SIDE: Final = 6.0
+"""Pixels from a corner of a box to the first arrow at its side."""
+FEW: Final = 2
+"""So many arrows are straight."""
 CLOSER: Final = 1.4
 """How much larger than a screen a picture may be that closer ranks could make fit."""
 End: TypeAlias = tuple[str, int]
@@ -145,15 +167,90 @@ def _as_drawn(
     """As Graphviz draws it: closer together where all of it fits a screen so."""
     direction, place = options.direction, scene.places.get
     shown = dict.fromkeys(place(card.id, card.id) for card in scene.cards)
-    boxes = [replace(frames[key][0].box, id=key) for key in shown]
+    boxes = {key: replace(frames[key][0].box, id=key) for key in shown}
     joined = list(dict.fromkeys(scene.links))
-    layout = lay_out(boxes, joined, direction, options.engine, gap)
+
+    def laid_out(ranks: float) -> tuple[_Column, list[Link], Layout]:
+        column = _Column(boxes, scene, WRITTEN if gap else ARROW, ranks)
+        main = [link for link in joined if link.tail not in column.head]
+        found = lay_out(column.boxes, main, direction, options.engine, ranks)
+        return column, main, column.placed(found)
+
+    column, main, layout = laid_out(gap or RANK_GAP[direction])
     if not gap and not fits_screen(layout) and fits_screen(layout, CLOSER):
-        closer = lay_out(boxes, joined, direction, options.engine, CLOSE_GAP[direction])
-        layout = closer if fits_screen(closer) else layout
-    paths = dict(zip(joined, layout.paths, strict=True))
+        closer = laid_out(CLOSE_GAP[direction])
+        column, main, layout = closer if fits_screen(closer[2]) else (column, main, layout)
+    paths = dict(zip(main, layout.paths, strict=True))
+    paths |= {one: column.path(one, layout) for one in joined if one.tail in column.head}
     layout = replace(layout, paths=tuple(map(paths.__getitem__, scene.links)))
     return as_laid_out(scene, frames, layout, direction)
+
+
+class _Column:
+    """What is beside boxes, in a column on the right of each.
+
+    Args:
+        boxes: All boxes, by their places.
+        scene: What is in the picture.
+        gap: Pixels between a box and what is beside it.
+        ranks: Pixels between ranks: half of them are free above and below a box.
+    """
+
+    def __init__(
+        self, boxes: Mapping[str, LayoutBox], scene: Scene, gap: float, ranks: float
+    ) -> None:
+        self._all, self._beside = boxes, scene.beside
+        self.head = {key: head for head, keys in self._beside.items() for key in keys}
+        """The box that each of them is beside."""
+        self._gap, self._free = gap, (ranks - APART) / 2 if self._is_chain(scene) else -CLEAR
+        self.boxes = [self._wide(box) for key, box in boxes.items() if key not in self.head]
+        """The others, with room for them."""
+
+    def _is_chain(self, scene: Scene) -> bool:
+        """Whether no link goes past another box, or to another side than straight on."""
+        main = {link for link in scene.links if link.tail not in self.head}
+        ends = [{link.tail for link in main}, {link.head for link in main}]
+        return all(len(end) == len(main) for end in ends)
+
+    def _wide(self, box: LayoutBox) -> LayoutBox:
+        """A box with the room that is needed beside it."""
+        if not (keys := self._beside.get(box.id)):
+            return box
+        wide = self._gap + max(self._all[key].width for key in keys)
+        high = self._height(keys)
+        beside = UNIT * ceil((wide + box.width) / UNIT) - box.width
+        around = (high - box.height) / 2 - self._free
+        return replace(box, beside=beside, around=round(max(0.0, around), 1))
+
+    def _height(self, keys: Sequence[str]) -> float:
+        return sum(self._all[key].height for key in keys) + APART * (len(keys) - 1)
+
+    def placed(self, layout: Layout) -> Layout:
+        """The layout with what is beside, cut to what is there."""
+        places = dict(layout.places)
+        for head, keys in self._beside.items():
+            box, (x, y) = self._all[head], layout.places[head]
+            top = y + (box.height - self._height(keys)) / 2
+            for key in keys:
+                places[key] = (round(x + box.width + self._gap, 1), round(top, 1))
+                top += self._all[key].height + APART
+        right = max((x + self._all[key].width for key, (x, _) in places.items()), default=0.0)
+        ends = (x for path in layout.paths for x, _ in path)
+        return replace(layout, places=places, width=round(max((right, *ends)) + MARGIN, 1))
+
+    def path(self, link: Link, layout: Layout) -> tuple[Point, ...]:
+        """From the left side of what is beside to the right side of its box: straight where it can
+        be."""
+        box, (x, y) = self._all[link.head], layout.places[link.head]
+        own, (left, top) = self._all[link.tail], layout.places[link.tail]
+        start = left, round(top + own.height / 2, 1)
+        low, high = y + SIDE, y + box.height - SIDE
+        keys = self._beside[link.head]
+        share = (keys.index(link.tail) + 0.5) / len(keys)
+        spread = start[1] if len(keys) <= FEW else low + share * (high - low)
+        end = round(x + box.width, 1), round(min(max(spread, low), high), 1)
+        bend = round((start[0] - end[0]) / 2, 1)
+        return start, (start[0] - bend, start[1]), (end[0] + bend, end[1]), end
 
 
 def as_laid_out(
@@ -220,11 +317,20 @@ def _link(
         if rim is not None:
             ends.append((("", rim.index(key)), (0.0, 0.0)))
             continue
+        if _is_beside(frames, link):
+            ends.append(((key, port), (0.0, 0.0)))
+            continue
         # It goes on to the card, under a pill that is there at some steps.
         frame = min(frames[key], key=lambda one: sum(bool(pill.label) for pill in one.card.outputs))
         ends.append(((key, port), card_svg.reach(frame, port, is_head, direction)))
     (tail, tail_reach), (head, head_reach) = ends
     return PlacedLink(points, tail, head, tail_reach, head_reach, wire)
+
+
+def _is_beside(frames: Mapping[str, tuple[CardFrame, ...]], link: Link) -> bool:
+    """Whether it comes from a card beside the one where it arrives."""
+    ports = frames[link.head][0].card.inputs if link.head in frames else ()
+    return link.head_port < len(ports) and ports[link.head_port].is_beside
 
 
 _THIN: Final = {"TB": (8.0, 1.0), "LR": (1.0, 8.0)}

@@ -193,7 +193,8 @@ class _Asked(DrawnScenes):
     def __init__(self, graph: Graph, options: DrawOptions, choices: Sequence[Choice]) -> None:
         index = GraphIndex.of(graph, LIMIT, options.focus)
         index.titles = {node.id: node.name for node in index.nodes}  # as answers name them
-        super().__init__(WholeScenes(index, options, saving_of(index, options)))
+        saving = saving_of(index, options)
+        super().__init__(WholeScenes(index, options, saving, is_gathered=False))
         self._choices = choices
 
     def banner(self, width: float) -> tuple[Element, ...]:
@@ -242,7 +243,8 @@ def _untitled(card: Card, choices: Sequence[Choice]) -> Card:
     said = {choice.id: choice.said for choice in choices}
     blocks = tuple(replace(b, title=said.get(b.data_id, "")) for b in card.blocks)
     own = said.get(card.refers or card.id, card.id)
-    return replace(card, title="", aria=own, blocks=blocks)
+    tabs = tuple(replace(tab, title=said.get(tab.data_id, "")) for tab in card.tabs)
+    return replace(card, title="", aria=own, blocks=blocks, tabs=tabs)
 
 
 def _tags(card: Element) -> Iterator[tuple[str, Box]]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from functools import cached_property
+from typing import Final
 
 from gradviz.model.folding import Folding
-from gradviz.model.records import Node
+from gradviz.view.boxes import NO_BOXES, Boxes, Saving, modules_of_tensors, without_unused
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import (
     MORE,
@@ -31,6 +32,8 @@ from gradviz.view.text import cells, shorten
 
 FEW: Final = 2
 """Nodes that use a tensor and are all joined to its own card."""
+ABOVE: Final = 2
+"""Tensors that are above a card at which nothing else arrives."""
 ROOM: Final = 16
 """Characters of a name."""
 
@@ -106,9 +109,9 @@ class DrawnLink:
 
     link: Link
     source: str
-    """The card where it is an entry, or that saved."""
+    """The node or fold where it is an entry, or that saved; its card may be that of its box."""
     target: str
-    """The card that it points to, or the tensor that was saved."""
+    """What it points to, or the tensor that was saved."""
     key: str = ""
     """Its id in the picture; a tensor saved from outside has none."""
     slot: int | None = None
@@ -129,7 +132,7 @@ class DrawnLink:
         return self.key or f"{self.source}.{self.target}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scene:
     """What is in a picture, or in one open fold of it."""
 
@@ -141,6 +144,27 @@ class Scene:
     """Whether it is all of a picture, in which nothing is opened."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Cards that share the place of another card, with that card."""
+
+    @property
+    def beside(self) -> dict[str, list[str]]:
+        """The places beside a place, from above."""
+        found: dict[str, dict[str, None]] = {}
+        for wire, link in zip(self.wires, self.links, strict=True):
+            if self._is_beside(wire.link):
+                found.setdefault(link.head, {})[link.tail] = None
+        return {key: [*tails] for key, tails in found.items()}
+
+    @cached_property
+    def _beside_ports(self) -> set[tuple[str, int]]:
+        return {
+            (card.id, number)
+            for card in self.cards
+            for number, port in enumerate(card.inputs)
+            if port.is_beside
+        }
+
+    def _is_beside(self, link: Link) -> bool:
+        return (link.head, link.head_port) in self._beside_ports
 
     @property
     def links(self) -> list[Link]:
@@ -155,9 +179,9 @@ class Scene:
         """The same with references to the tensors that many nodes use; links still say where they
         lead."""
         tensors = {card.id: card for card in self.cards if card.is_of_tensor}
-        often = used_often(
-            (wire.link.tail, wire.link.head) for wire in self.wires if wire.link.tail in tensors
-        )
+        uses = [wire.link for wire in self.wires if wire.link.tail in tensors]
+        often = used_often((link.tail, link.head) for link in uses)
+        often |= {one.tail for one in uses if self._is_beside(one)}
         links, place = self.links, dict(self.places)
         beside = references(list(dict.fromkeys(links)), {place.get(key, key) for key in often})
         added: dict[str, Card] = {}
@@ -173,6 +197,69 @@ class Scene:
             wires.append(wire)
         cards = (*self.cards, *added.values())
         return replace(self, cards=cards, wires=tuple(wires), places=place)
+
+
+def beside(
+    made: dict[str, Card], wires: Sequence[DrawnLink], parameters: Collection[str]
+) -> list[DrawnLink]:
+    """Put ports on the right at which a tensor arrives that has its place beside the card; links
+    keep theirs.
+
+    Beside a card is what comes from no other card and goes to it alone; but where nothing else
+    arrives data are above it, or leaves of no module where there are no data. A parameter has its
+    place beside each card that uses it.
+
+    Args:
+        made: The cards.
+        wires: The links.
+        parameters: The parameters and buffers of modules.
+    """
+    heads: dict[str, set[str]] = {}
+    into: dict[str, dict[int, str]] = {}
+    for link in (wire.link for wire in wires):
+        heads.setdefault(link.tail, set()).add(link.head)
+        into.setdefault(link.head, {})[link.head_port] = link.tail
+    given = {key for key in heads if key not in into and made[key].is_of_tensor}
+    of_modules = {key for key in given if (made[key].tensor or key) in parameters}
+    alone = {key for key in given if len(heads[key]) == 1 or len(heads[key]) > FEW} | of_modules
+    of_parameters = _only_from(of_modules, into)
+    places: dict[str, list[int]] = {}
+    for head, ports in into.items():
+        found = {port: tail for port, tail in ports.items() if tail in alone}
+        data = {port for port, tail in found.items() if tail not in of_modules}
+        rest = [port for port in ports if port not in found]
+        if all(ports[port] in of_parameters for port in rest):
+            constant = {port for port in data if not made[found[port]].tensor}
+            for port in sorted(constant or data)[:ABOVE]:
+                del found[port]
+                rest.append(port)
+        # What is beside a card is read after what is above it.
+        for port in data & found.keys():
+            if rest and port < min(rest):
+                del found[port]
+        if found:
+            card = made[head]
+            order = sorted(range(len(card.inputs)), key=lambda port: port in found)
+            inputs = (
+                replace(card.inputs[k], label="", is_beside=True) if k in found else card.inputs[k]
+                for k in order
+            )
+            made[head], places[head] = replace(card, inputs=tuple(inputs)), order
+    return [
+        replace(wire, link=replace(link, head_port=places[link.head].index(link.head_port)))
+        if (link := wire.link).head in places
+        else wire
+        for wire in wires
+    ]
+
+
+def _only_from(given: Collection[str], into: Mapping[str, Mapping[int, str]]) -> set[str]:
+    """These cards, and those at which nothing else arrives, from others or from some of them."""
+    found, before = set(given), -1
+    while len(found) > before:
+        before = len(found)
+        found |= {head for head, ports in into.items() if found.issuperset(ports.values())}
+    return found
 
 
 def thin(
@@ -219,10 +306,6 @@ ALL: Final = ""
 """Id of what is around everything: of a graph that is drawn whole all of it, of a folded graph one
 box."""
 
-Saving: TypeAlias = Mapping[str, Sequence[tuple[str, str]]]
-"""The tensors outside the graph that may be drawn, each with the nodes that save it and the names
-of the slots."""
-
 
 class Scenes(ABC):
     """What is in a graph, or in each of its folds, in each density.
@@ -237,6 +320,8 @@ class Scenes(ABC):
     """The folds; ``None`` if nothing is folded."""
     outside: Collection[str]
     """The tensors outside the graph that are drawn."""
+    boxes: Boxes = NO_BOXES
+    """Its boxes of several nodes, which brief cards are of."""
 
     def __init__(self, graph_index: GraphIndex, options: DrawOptions, saving: Saving) -> None:
         self.graph_index, self.options, self.saving = graph_index, options, saving
@@ -254,66 +339,101 @@ class Scenes(ABC):
     ) -> Scene:
         """Cards and links with those of tensors outside the graph."""
         wires = [*wires]
+        boxes = self.boxes if content.is_brief else NO_BOXES
         for key in outside:
             for node_id, name in self.saving[key]:
-                if node_id in made:
-                    link = Link(key, 0, node_id, way_in(made, node_id, name))
+                if (card := boxes.heads.get(node_id, node_id)) in made:
+                    link = Link(key, 0, card, way_in(made, card, name))
                     wires.append(DrawnLink(link, node_id, key))
         nodes = {key: card for key, card in made.items() if key[0] == "n"}
         wires = thin(nodes, wires, content)
         index = self.graph_index
-        tensors = (cards.tensor_card(index.tensors[key], index, content) for key in outside)
+        tensors = (cards.tensor_card(index.tensors[key], index, content, boxes) for key in outside)
         return Scene((*tensors, *(made | nodes).values()), tuple(wires))
 
 
 class WholeScenes(Scenes):
-    """A graph that is drawn as it is, up to a limit."""
+    """A graph that is drawn as it is, up to a limit.
 
-    def __init__(self, graph_index: GraphIndex, options: DrawOptions, saving: Saving) -> None:
+    Args:
+        graph_index: The graph.
+        options: What cards show.
+        saving: The tensors outside the graph that may be drawn.
+        is_gathered: Whether brief cards are of boxes, with what is beside them.
+        apart: Nodes that have a box of their own, since something is said of them alone.
+    """
+
+    def __init__(
+        self,
+        graph_index: GraphIndex,
+        options: DrawOptions,
+        saving: Saving,
+        is_gathered: bool = True,
+        apart: Collection[str] = (),
+    ) -> None:
         super().__init__(graph_index, options, saving)
         self.outside = tuple(saving)[:OUTSIDE]
+        self._has_columns = is_gathered and options.direction == "TB"
+        self._parameters = modules_of_tensors(graph_index.graph)
+        if is_gathered:
+
+            def is_drawn(key: str) -> bool:
+                return key not in apart and graph_index.is_drawn(key)
+
+            self.boxes = Boxes.of(graph_index.graph, saving, is_drawn)
 
     @property
     def count(self) -> int:
-        """How many cards there are."""
+        """How many cards there are, but in the full density."""
         index = self.graph_index
-        return len(index.nodes) + len(self.outside) + (index.hidden > 0)
+        nodes = len(index.nodes) - len(self.boxes.heads)
+        return nodes + len(self.outside) + (index.hidden > 0)
 
     def scene(self, fold_id: str, density: Density) -> Scene:
         """All of it."""
         index, content = self.graph_index, self.options.content(density)
-        made = {node.id: cards.node_card(node, index, content) for node in index.nodes}
-        wires = [wire for node in index.nodes for wire in _entries(node, made)]
+        boxes = self.boxes if content.is_brief else NO_BOXES
+        heads = (node for node in index.nodes if node.id not in boxes.heads)
+        made = {one.id: cards.node_card(one, index, content, boxes=boxes) for one in heads}
+        wires = [wire for key in made for wire in _entries(key, made, index, boxes)]
         for place, (target, output_nr) in enumerate(index.hidden_uses):
-            link = Link(target, output_port(made[target], output_nr), MORE, place)
+            card = boxes.heads.get(target, target)
+            link = Link(card, output_port(made[card], output_nr), MORE, place)
             wires.append(DrawnLink(link, MORE, target, f"{MORE}.{target}.{output_nr}"))
         if index.hidden:
             made[MORE] = cards.more_card(index.hidden, index.hidden_uses.values())
         scene = self._scene(made, wires, self.outside, content)
-        return Scene(scene.cards, scene.wires, is_whole=True)
+        made, wires = {card.id: card for card in scene.cards}, [*scene.wires]
+        if content.is_brief and self._has_columns:
+            wires = beside(made, wires, self._parameters)
+        return Scene(tuple(made.values()), tuple(wires), is_whole=True)
 
 
 def saving_of(graph_index: GraphIndex, options: DrawOptions) -> Saving:
     """The tensors outside a graph that may be drawn, with the nodes that save them."""
     every = "constants" in options.parts
     shown = (info for info in graph_index.outside if every or info.requires_grad)
-    return {info.id: graph_index.saved_by.get(info.id, ()) for info in shown}
+    saving = {info.id: graph_index.saved_by.get(info.id, ()) for info in shown}
+    return without_unused(saving, graph_index.graph)
 
 
-def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
-    """A link per port of a node at which entries of ``next_functions`` arrive."""
-    for place, port in enumerate(made[node.id].inputs):
-        entry = node.next_functions[port.slot]
+def _entries(
+    key: str, made: Mapping[str, Card], graph_index: GraphIndex, boxes: Boxes
+) -> Iterator[DrawnLink]:
+    """A link per port of a card at which entries of ``next_functions`` arrive."""
+    for place, port in enumerate(made[key].inputs):
+        entry = graph_index.rows[port.node].next_functions[port.slot]
         if entry is None:
             continue
         target, output_nr = entry
-        own_id, entries = f"{node.id}.{port.slot}", ((node.id, port.slot),)
-        if target in made:
-            link = Link(target, output_port(made[target], output_nr), node.id, place)
-            yield DrawnLink(link, node.id, target, own_id, port.slot, 1, entries)
+        own_id, entries = f"{port.node}.{port.slot}", ((port.node, port.slot),)
+        if (card := boxes.heads.get(target, target)) in made:
+            link = Link(card, output_port(made[card], output_nr), key, place)
+            yield DrawnLink(link, port.node, target, own_id, port.slot, 1, entries)
             continue
-        link = Link(MORE, 0, node.id, place)
+        link = Link(MORE, 0, key, place)
         if port.count == 1:
-            yield DrawnLink(link, node.id, target, own_id, port.slot, 1, entries)
+            yield DrawnLink(link, port.node, target, own_id, port.slot, 1, entries)
         else:
-            yield DrawnLink(link, node.id, MORE, f"{node.id}.{MORE}", None, port.count, entries)
+            own_id = f"{port.node}.{MORE}"
+            yield DrawnLink(link, port.node, MORE, own_id, None, port.count, entries)

@@ -104,8 +104,9 @@ class StepPictures:
             key: [look.written for look in one if look.written] for key, one in looks.items()
         }
         every = [one for ones in written.values() for one in ones]
+        is_tight = self.scenes.source.boxes.is_tight and self.density == "compact"
         gap = max(
-            card_svg.rank_gap(every, self.direction),
+            card_svg.rank_gap(every, self.direction, is_tight),
             count_gap((wire.count for wire in scene.wires), self.direction),
         )
         room = 0.0
@@ -126,9 +127,10 @@ class StepPictures:
         """The frames of the variants of each card."""
         links = scene.links
         spine = spines(list(dict.fromkeys(e for one in links for e in (one.tail, one.head))), links)
+        beside = {key for keys in scene.beside.values() for key in keys}
         gaps: dict[str, float] = {}
         for wire, link in zip(scene.wires, links, strict=True):
-            gap = card_svg.port_gap(written[wire.own_id])
+            gap = 0.0 if link.tail in beside else card_svg.port_gap(written[wire.own_id])
             gaps[link.head] = max(gaps.get(link.head, 0.0), gap)
         variants = {card.id: self.scenes.card(card, self.density) for card in scene.cards}
         groups: dict[str, list[Variants[Card]]] = {}
@@ -286,8 +288,12 @@ class StepPictures:
         if look.written is not None:
             head = self._boxes[link.head[0]]
             assert isinstance(head, PlacedCard)
-            space = head.width / head.frames[0].box.inputs
-            label = card_svg.gradient(look.written, path[-1], space, self.direction)
+            number = link.head[1]
+            is_beside = head.card.inputs[number].is_beside
+            space = (
+                path[0][0] - path[-1][0] if is_beside else head.width / head.frames[0].box.inputs
+            )
+            label = card_svg.gradient(look.written, path[-1], space, self.direction, is_beside)
         drawn = card_svg.link(
             path,
             link.wire.source,

@@ -27,7 +27,11 @@ const MIN_ZOOM = 0.02;
 const MAX_ZOOM = 4;
 /** The smallest size at which text is read without effort, in CSS pixels. */
 const SMALLEST_TEXT = 11;
+/** How much smaller it may be where all of a picture is seen so. */
+export const WHOLE = 0.8;
 const MARGIN = 12;
+/** The least distance of a picture, which has a margin of its own, from the rim of the window. */
+const AROUND = 4;
 /** The least distance from the rim of the window, where more things are seen with less. */
 const RIM = 3;
 
@@ -41,14 +45,14 @@ export function readableZoom(smallest: number): number {
 /** The zoom at which everything is visible; a picture is enlarged only to be readable. */
 export function fitZoom(content: Size, view: Size, readable: number): number {
   const k = Math.min(
-    (view.width - 2 * MARGIN) / content.width,
-    (view.height - 2 * MARGIN) / content.height,
+    (view.width - 2 * AROUND) / content.width,
+    (view.height - 2 * AROUND) / content.height,
     Math.max(1, readable),
   );
   return between(MIN_ZOOM, Number.isFinite(k) ? k : 1, MAX_ZOOM);
 }
 
-/** All of a picture that can be read so, else its whole width or height, else just readable; where
+/** All of a picture that can just be read so, else its whole width or height, else just readable; where
     not all is seen not larger than `most`. */
 export function firstZoom(
   content: Size,
@@ -57,16 +61,16 @@ export function firstZoom(
   most = Math.max(1, readable),
 ): number {
   const all = fitZoom(content, view, readable);
-  if (all >= readable) return all;
-  const across = (view.width - 2 * MARGIN) / content.width;
-  const down = (view.height - 2 * MARGIN) / content.height;
+  if (all >= WHOLE * readable) return all;
+  const across = (view.width - 2 * AROUND) / content.width;
+  const down = (view.height - 2 * AROUND) / content.height;
   return Math.min(...[across, down].filter((k) => k >= readable), most);
 }
 
 /** Centres a picture that fits; keeps any other within the window. */
 export function clamp(camera: Camera, content: Size, view: Size): Camera {
   const along = (at: number, size: number, room: number) =>
-    size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - MARGIN, at, MARGIN);
+    size <= room - 2 * AROUND ? (room - size) / 2 : between(room - size - AROUND, at, AROUND);
   return {
     k: camera.k,
     x: along(camera.x, content.width * camera.k, view.width),
@@ -123,7 +127,7 @@ export function viewOf(
   most?: number,
 ): Camera {
   const k = firstZoom(content, view, readable, most);
-  if (!subject) return clamp({ x: MARGIN, y: MARGIN, k }, content, view);
+  if (!subject) return clamp({ x: AROUND, y: AROUND, k }, content, view);
   const { card } = subject;
   const fits = ({ width, height }: Size) =>
     width * k <= view.width - 2 * RIM && height * k <= view.height - 2 * RIM;

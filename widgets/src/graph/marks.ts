@@ -42,7 +42,9 @@ export function markChosen(
     const [source = "", target = "", tensor = ""] = ["source", "target", "tensor"].map(
       (end) => edge.getAttribute(`data-${end}`) ?? "",
     );
-    const near = !between && selected !== "" && [source, target, tensor].includes(selected);
+    const ends = [source, target, tensor];
+    const isOnCard = ends.some((end) => end !== "" && index.cardOf(end) === index.cardOf(selected));
+    const near = !between && selected !== "" && isOnCard;
     edge.classList.toggle("is-near", near);
     edge.classList.toggle("is-on-path", near || (id !== "" && joins(paths, source, target)));
   }

@@ -13,13 +13,19 @@ export function flowOf(items: readonly Item[], boxes: ReadonlyMap<string, Box>):
     for (const id of item.next) {
       const from = boxes.get(id);
       const to = boxes.get(item.id);
-      if (!from || !to) continue;
+      if (!from || !to || isBeside(from, to)) continue;
       dx += to.x + to.width / 2 - from.x - from.width / 2;
       dy += to.y + to.height / 2 - from.y - from.height / 2;
     }
   }
   if (Math.abs(dx) > Math.abs(dy)) return dx > 0 ? "right" : "left";
   return dy < 0 ? "up" : "down";
+}
+
+/** Whether a box has its place in the column on the right of another one. */
+function isBeside(box: Box, of: Box): boolean {
+  const away = Math.abs(box.y + box.height / 2 - of.y - of.height / 2);
+  return box.x >= of.x + of.width && away <= box.height + of.height;
 }
 
 type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";

@@ -12,7 +12,7 @@ export class SvgIndex {
   #items: ReadonlyMap<string, Item> = new Map();
   /** All elements of an id, in the order of drawing. */
   #holders = new Map<string, SVGGElement[]>();
-  /** Tag on a card -> the card. */
+  /** Tag on a card, or another node in its box -> the card. */
   #owners = new Map<string, string>();
   readonly #highlighted = new Map<string, SVGGElement[]>();
   /** What is seen of an id that has no element. */
@@ -27,14 +27,17 @@ export class SvgIndex {
     this.#holders = new Map();
     this.#owners = new Map();
     for (const holder of picture.querySelectorAll<SVGGElement>("[data-id]")) {
-      const { id = "", tensor } = holder.dataset;
-      for (const name of tensor ? [id, tensor] : [id]) {
+      const { id = "", tensor, others } = holder.dataset;
+      const more = others?.split(" ") ?? [];
+      for (const name of [id, ...(tensor ? [tensor] : []), ...more]) {
         this.#holders.set(name, [...(this.#holders.get(name) ?? []), holder]);
       }
+      for (const other of more) this.#owners.set(other, id);
       // Such an element may hold nothing that takes focus, so a tag in a card does not.
       const card = holder.parentElement?.closest<SVGGElement>(HOLDERS);
       if (card && this.#items.has(id)) this.#owners.set(id, card.dataset.id ?? "");
     }
+    if (picture.querySelector("[data-others]")) this.#items = this.#byCard(items);
     for (const { id } of items) {
       const shape = this.#holders.get(id)?.[0];
       if (!shape || this.#owners.has(id)) continue;
@@ -71,8 +74,36 @@ export class SvgIndex {
     return own ?? this.cards.get(this.#shownFor(id));
   }
 
+  /** The id of the card that an item is, or lies on. */
+  cardOf(id: string): string {
+    return this.#owners.get(id) ?? id;
+  }
+
   tagsOn(id: string): readonly string[] {
     return [...this.#owners.keys()].filter((tag) => this.#owners.get(tag) === id);
+  }
+
+  /** The items with what they are joined to by card: what is joined to one is to all of its box. */
+  #byCard(items: readonly Item[]): ReadonlyMap<string, Item> {
+    const next = new Map<string, Set<string>>();
+    const prev = new Map<string, Set<string>>();
+    const put = (way: Map<string, Set<string>>, from: string, to: string) =>
+      way.set(from, (way.get(from) ?? new Set()).add(to));
+    for (const item of items) {
+      const card = this.cardOf(item.id);
+      for (const to of item.next) if (this.cardOf(to) !== card) put(next, card, this.cardOf(to));
+      for (const to of item.prev) if (this.cardOf(to) !== card) put(prev, card, this.cardOf(to));
+    }
+    const joined = (way: ReadonlyMap<string, ReadonlySet<string>>, id: string) => [
+      ...(way.get(id) ?? []),
+    ];
+    return new Map(
+      items.map((item) => {
+        const isPart = this.#owners.has(item.id);
+        const own = { next: joined(next, item.id), prev: joined(prev, item.id) };
+        return [item.id, isPart ? item : { ...item, ...own }];
+      }),
+    );
   }
 
   /** Gives a class to the elements of these ids, and to no others. */

@@ -13,8 +13,8 @@ import type { Picture } from "./picture";
 import { lineBetween, type Point, placeBeside } from "./placement";
 import type { SvgIndex } from "./svg_index";
 
-/** The zoom at which its small text is read without effort. */
-const READABLE = 1.1;
+/** The zoom at which its text is read without effort. */
+const READABLE = 1;
 /** The width on the screen up to which it is larger than that where the picture is. */
 const WIDEST = 300;
 const PAD = 7;
@@ -137,11 +137,12 @@ function surroundingsOf(picture: Picture, index: SvgIndex, id: string) {
   const edges: Point[] = [];
   for (const edge of picture.svg.querySelectorAll(":scope > :is(.gv-edge, .gv-uses)")) {
     const { source = "", target = "", tensor = "" } = (edge as SVGElement).dataset;
-    const isOwn = [source, target, tensor].includes(id);
+    const ends = [source, target, tensor].map((end) => index.cardOf(end));
+    const isOwn = ends.includes(id);
     const words = [...edge.querySelectorAll(":scope > g > rect")].map(boxOf);
     (isOwn ? keep : others).push(...words);
     if (!isOwn) continue;
-    for (const end of [source, target, tensor]) if (end && end !== id) joined.add(end);
+    for (const end of ends) if (end && end !== id) joined.add(end);
     edges.push(...pointsOf(edge.querySelector("path")?.getAttribute("d") ?? ""));
   }
   for (const [other, shape] of index.cards) {

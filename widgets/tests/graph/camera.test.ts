@@ -23,18 +23,23 @@ describe("camera", () => {
   });
 
   it("fits a large picture, and enlarges a small one only as far as its words need", () => {
-    expect(fitZoom({ width: 800, height: 300 }, view, 0.75)).toBe(0.5);
+    expect(fitZoom({ width: 832, height: 300 }, view, 0.75)).toBe(0.5);
     expect(fitZoom({ width: 40, height: 30 }, view, 0.75)).toBe(1);
     expect(fitZoom({ width: 40, height: 30 }, view, 1.1)).toBe(1.1);
   });
 
   it("begins with all of a picture, of its width or of its height, while that can be read", () => {
-    expect(firstZoom({ width: 500, height: 300 }, view, 0.75)).toBe(0.8);
-    expect(firstZoom({ width: 500, height: 3000 }, view, 0.75)).toBe(0.8);
-    expect(firstZoom({ width: 5000, height: 375 }, view, 0.75)).toBe(0.8);
+    expect(firstZoom({ width: 520, height: 300 }, view, 0.75)).toBe(0.8);
+    expect(firstZoom({ width: 520, height: 3000 }, view, 0.75)).toBe(0.8);
+    expect(firstZoom({ width: 5000, height: 395 }, view, 0.75)).toBe(0.8);
     expect(firstZoom({ width: 5000, height: 100 }, view, 0.75)).toBe(1);
     expect(firstZoom({ width: 600, height: 3000 }, view, 0.75)).toBe(1);
     expect(firstZoom({ width: 400, height: 3000 }, view, 1.1)).toBe(1.1);
+  });
+
+  it("shows all of a picture a little smaller rather than a part of it", () => {
+    expect(firstZoom({ width: 520, height: 300 }, view, 1)).toBe(0.8);
+    expect(firstZoom({ width: 521, height: 300 }, view, 1)).toBe(1);
   });
 
   it("shows of a large picture what a step is about, with the nearest around it", () => {
@@ -51,7 +56,7 @@ describe("camera", () => {
     const far = viewOf(content, view, 1, { card: at(900, 900), around: [at(900, 1800)] });
     expect(far).toEqual(alone);
     const corner = viewOf(content, view, 1, { card: at(0, 0), around: [] });
-    expect(corner).toEqual({ x: 12, y: 12, k: 1 });
+    expect(corner).toEqual({ x: 4, y: 4, k: 1 });
   });
 
   it("shows a whole picture that fits, whatever a step is about", () => {
@@ -72,7 +77,7 @@ describe("camera", () => {
 
   it("lets no large picture leave the window", () => {
     const content = { width: 1000, height: 1000 };
-    expect(clamp({ x: 500, y: -5000, k: 1 }, content, view)).toEqual({ x: 12, y: -688, k: 1 });
+    expect(clamp({ x: 500, y: -5000, k: 1 }, content, view)).toEqual({ x: 4, y: -680, k: 1 });
   });
 
   it("keeps the point under the pointer when it zooms", () => {

@@ -33,6 +33,17 @@ describe("arrow keys", () => {
     expect(flowOf(items, turned)).toBe("right");
   });
 
+  it("see it past what is in the column beside a box", () => {
+    const beside = [item("sum", ["a", "w"], []), item("a", [], ["sum"]), item("w", [], ["sum"])];
+    const placed = new Map([
+      ["sum", box(0, 20)],
+      ["a", box(0, 0)],
+      ["w", box(300, 22)],
+    ]);
+    expect(flowOf(beside, placed)).toBe("down");
+    expect(neighbour(beside[0] as Item, "after", "down", placed, [])).toBe("w");
+  });
+
   it("go against the data towards the inputs and with it to the consumers", () => {
     expect(moveOf("ArrowUp", "down")).toBe("next");
     expect(moveOf("ArrowDown", "down")).toBe("prev");

@@ -31,3 +31,35 @@ describe("a leaf with references", () => {
     expect(index.at(reference as Element)).toBe("n0");
   });
 });
+
+describe("a box of several nodes", () => {
+  const holder = document.createElement("div");
+  holder.innerHTML = `<svg>
+    <g role="img" data-id="n0" data-others="n1 n2"/><g role="img" data-id="n3"/></svg>`;
+  const svg = holder.querySelector("svg") as SVGSVGElement;
+  const index = new SvgIndex();
+  const joined = (id: string, next: string[], prev: string[]) => ({ ...item(id), next, prev });
+  index.read(svg, [
+    joined("n0", ["n1"], []),
+    joined("n1", ["n2"], ["n0"]),
+    joined("n2", ["n3"], ["n1"]),
+    joined("n3", [], ["n2"]),
+  ]);
+  const [box] = svg.children;
+
+  it("takes the focus once, and is the card of each of them", () => {
+    expect([...index.cards.keys()]).toEqual(["n0", "n3"]);
+    for (const id of ["n0", "n1", "n2"]) {
+      expect(index.ownerOf(id)).toBe(box);
+      expect(index.cardOf(id)).toBe("n0");
+      index.highlight("is-lit", [id]);
+      expect([...svg.querySelectorAll(".is-lit")]).toEqual([box]);
+    }
+  });
+
+  it("is joined to what any of them is joined to", () => {
+    expect(index.item("n0")).toMatchObject({ next: ["n3"], prev: [] });
+    expect(index.item("n3")).toMatchObject({ next: [], prev: ["n0"] });
+    expect(index.item("n1")).toMatchObject({ next: ["n2"], prev: ["n0"] });
+  });
+});

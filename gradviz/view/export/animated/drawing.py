@@ -27,6 +27,8 @@ WIDTH: Final = 830.0
 """Width of a frame: that of a page on GitHub."""
 READABLE: Final = 11.5
 """Pixels of the smallest text of the graph: 11 in a column 800 pixels wide."""
+WHOLE: Final = 0.9
+"""How much smaller it may be where all of the graph is seen so."""
 SCALES: Final = (READABLE / min(SIZES.values()), 1.5)
 """Enlargement of the graph: the least, at which all text is readable, and the most. Less only where
 a card that a step is about would be wider than the window."""
@@ -109,7 +111,8 @@ def frame_drawing(
     left = code.width if code.height or cards else 0.0
     card = max((lines.height + GAP for lines in cards.values()), default=0.0)
     scale = min((WIDTH - left) / whole.width, HEIGHTS[1] / whole.height, SCALES[1])
-    scale = min(max(scale, SCALES[0]), (WIDTH - left) / widest)
+    if scale < WHOLE * SCALES[0]:
+        scale = min(SCALES[0], (WIDTH - left) / widest)
     wanted = max(whole.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
     height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
     captions = [wrapped(caption(recording, step), WIDTH - 2 * PAD) for step in frames.steps]
@@ -138,7 +141,7 @@ def _beside(recording: Recording, frames: Frames, widths: Iterable[float]) -> Co
         column
         for width in widths
         for column in columns
-        if column.width + width * SCALES[0] <= WIDTH
+        if column.width + width * WHOLE * SCALES[0] <= WIDTH
     )
     return next(fitting, columns[-1])
 
