@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from gradviz.model.fold import Users
 from gradviz.model.graph import Graph
 from gradviz.model.operations import VIEWS
 from gradviz.view.node_titles import titles_of
@@ -60,7 +61,7 @@ class Boxes:
     def of(
         cls, graph: Graph, saving: Saving | None = None, is_drawn: Callable[[str], bool] = bool
     ) -> Boxes:
-        """The boxes of a graph; a node with a hook has one of its own.
+        """The boxes of a graph; a node with a hook that the graph knows has one of its own.
 
         Args:
             graph: The graph.
@@ -140,10 +141,7 @@ class _Pairs:
         self._graph, self._titles = graph, titles_of(graph)
         self._named = {info.node for info in graph.tensors if info.name or info.retains_grad}
         self._roots = {place for place, _ in graph.root_places}
-        self._users: list[set[int]] = [set() for _ in range(len(graph))]
-        for place, row in enumerate(graph.targets):
-            for target, _ in filter(None, row):
-                self._users[target].add(place)
+        self._entries = Users(graph)
 
     def heads(self) -> Iterator[tuple[str, str]]:
         """Such nodes, each with the one that it is with."""
@@ -160,7 +158,7 @@ class _Pairs:
         for place in graph.order:
             if place in with_maker or not self._is_passed(place):
                 continue
-            (user,) = self._users[place]
+            (user,) = self._users(place)
             pair = graph.names[place], graph.names[user]
             is_part = pair in _ONE_OPERATION and graph.id_at(place) not in self._titles
             if self._is_view(place) or is_part:
@@ -177,7 +175,10 @@ class _Pairs:
         """Whether what it makes has no name and goes to one node only."""
         graph = self._graph
         is_known = graph.id_at(place) in self._named or place in self._roots
-        return not is_known and len(self._users[place]) == 1 and not graph.nodes[place].hooks
+        return not is_known and len(self._users(place)) == 1 and not graph.nodes[place].hooks
+
+    def _users(self, place: int) -> set[int]:
+        return {user for user, _ in self._entries[place]}
 
 
 NO_BOXES: Final = Boxes()
