@@ -99,7 +99,7 @@ export class Unfolded {
     const around = { ...surroundingsOf(picture, index, id), own, window };
     const box = placeBeside(large, around);
     lead(leader, lineBetween(box, own, [...around.keep, ...around.others]), box);
-    copy.setAttribute("transform", `scale(${round(scale)})`);
+    copy.setAttribute("transform", `scale(${Math.ceil(scale * 100) / 100})`);
     element.setAttribute("transform", `translate(${round(box.x)} ${round(box.y)})`);
     // The same card at another step does not fade in again.
     if (before?.id !== id) element.classList.add("is-new");
