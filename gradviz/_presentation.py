@@ -30,7 +30,17 @@ class FullPresentation(Presentation):
     def caption(self, recording: Recording, index: int) -> str:
         from gradviz.view.captions.caption import caption
 
-        return caption(recording, index)
+        return caption(recording, index).words
+
+    def details(self, recording: Recording, index: int) -> str:
+        from gradviz.view.captions.details import details
+
+        return details(recording, index)
+
+    def outline(self, recording: Recording) -> str:
+        from gradviz.view.outlines.recording import recording_outline
+
+        return recording_outline(recording)
 
     def explanations(self, recording: Recording) -> tuple[Explanation, ...]:
         from gradviz.analysis.explain import explanations_of

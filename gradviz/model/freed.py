@@ -64,12 +64,12 @@ def _would_have_freed(node: str, history: History, until: int) -> int | None:
         if not event.retain_graph
         and not event.inputs
         and event.number not in followed
-        and node in _behind(event, history, until)
+        and node in behind(event, history, until)
     ]
     return found[0] if len(found) == 1 else None
 
 
-def _behind(started: BackwardStarted, history: History, until: int) -> list[str]:
+def behind(started: BackwardStarted, history: History, until: int) -> list[str]:
     """Nodes that a backward comes to."""
     roots = (key for key, _ in started.roots)
     return reachable(roots, lambda key: entries(history.node(key, until)))

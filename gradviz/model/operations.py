@@ -43,7 +43,7 @@ def operation_of(node: Node | str) -> str:
     """
     name = node if isinstance(node, str) else node.name
     stem, is_backward, number = name.partition("Backward")
-    if not is_backward or not number.isdigit():  # of a custom Function, or of no operation
+    if not is_backward or not number[:1].isdigit():  # of a custom Function, or of no operation
         return stem
     parts = "".join(f"_{c.lower()}" if c.isupper() else c for c in stem)
     return parts.lstrip("_")
@@ -64,7 +64,7 @@ def words_of(name: str) -> str:
         ('binary cross entropy with logits', 'log1p')
     """
     stem, _, number = name.rpartition("Backward")
-    if not number.isdigit():  # of a custom Function, or of no operation
+    if not number[:1].isdigit():  # of a custom Function, or of no operation
         return name.removesuffix("Backward") or name
     found = SIGNS.get(operation_of(name))
     if found is not None:

@@ -27,8 +27,16 @@ class Presentation:
         return repr(thing)
 
     def caption(self, recording: Recording, index: int) -> str:
-        """What happened at a step of a recording, and why."""
+        """What happened at a step of a recording, in one short sentence."""
         return recording.records[index].kind
+
+    def details(self, recording: Recording, index: int) -> str:
+        """All that is known of a step of a recording."""
+        return recording.records[index].kind
+
+    def outline(self, recording: Recording) -> str:
+        """A recording as text, with every fact."""
+        return self.text(recording)
 
     def explanations(self, _recording: Recording) -> tuple[Explanation, ...]:
         """Errors that were raised, and gradients that are wrong in silence."""

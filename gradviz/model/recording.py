@@ -207,8 +207,13 @@ class Step:
 
     @property
     def caption(self) -> str:
-        """A sentence that says what happened and why."""
+        """What happened, in one short sentence, as the player says it."""
         return self._recording.caption(self.index)
+
+    @property
+    def details(self) -> str:
+        """All that is known of it, as the player says it behind "more"."""
+        return self._recording.details(self.index)
 
     def __repr__(self) -> str:
         where = f" line {self.line}" if self.line is not None else ""
@@ -374,7 +379,7 @@ class Recording(Displayed):
     @property
     def numbers(self) -> StepNumbers:
         """The number of each step and sub-step."""
-        return self._kept("numbers", lambda: StepNumbers(self.records))
+        return self.kept("numbers", lambda: StepNumbers(self.records))
 
     @property
     def counted(self) -> int:
@@ -398,29 +403,29 @@ class Recording(Displayed):
         """Errors that were raised and gradients that are wrong in silence, in the order of the
         steps at which they were noticed; then what is worth a look, in that order. See
         :class:`Explanation`."""
-        return self._kept("explanations", lambda: in_use().explanations(self))
+        return self.kept("explanations", lambda: in_use().explanations(self))
 
     @property
     def fold_runs(self) -> tuple[FoldRun, ...]:
         """Of backwards that run many nodes, the steps that run the nodes of one fold; a run before
         those inside it."""
-        return self._kept("fold_runs", lambda: in_use().fold_runs(self))
+        return self.kept("fold_runs", lambda: in_use().fold_runs(self))
 
     @property
     def folded_steps(self) -> FoldedSteps | None:
         """The folds of :attr:`graph` with their totals at every step; ``None`` where no more than
         40 nodes exist at any step, which are shown as they are."""
-        return self._kept("folded_steps", lambda: in_use().folded_steps(self))
+        return self.kept("folded_steps", lambda: in_use().folded_steps(self))
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """Turns of the loops that ran, with the steps that belong to each."""
-        return self._kept("turns", lambda: in_use().turns(self))
+        return self.kept("turns", lambda: in_use().turns(self))
 
     @property
     def heads(self) -> dict[int, Head]:
         """Runs of the heads of loops and ``with`` blocks, by :attr:`Step.index`."""
-        return self._kept("heads", lambda: {head.step: head for head in in_use().heads(self)})
+        return self.kept("heads", lambda: {head.step: head for head in in_use().heads(self)})
 
     @property
     def history(self) -> History:
@@ -428,9 +433,9 @@ class Recording(Displayed):
         :class:`~gradviz.model.history.History`."""
         from gradviz.model.history import History
 
-        return self._kept("history", lambda: History(self))
+        return self.kept("history", lambda: History(self))
 
-    def _kept(self, name: str, make: Callable[[], Made]) -> Made:
+    def kept(self, name: str, make: Callable[[], Made]) -> Made:
         """What is made of a complete recording is made once."""
         if name in self._made:
             return cast("Made", self._made[name])
@@ -458,7 +463,7 @@ class Recording(Displayed):
     def graph_at(self, index: int) -> Graph:
         """The graph as of the step with this :attr:`Step.index`; the last graphs that were used
         are kept."""
-        graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
+        graphs = self.kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
         return graphs(self._checked(index))
 
     def _checked(self, index: int) -> int:
@@ -496,7 +501,7 @@ class Recording(Displayed):
         Ids are those of the steps. Pictures of all steps are laid out for this graph, so that no
         box ever moves.
         """
-        return self._kept("graph", self._union)
+        return self.kept("graph", self._union)
 
     def _union(self) -> Graph:
         history, last = self.history, len(self.records)
@@ -505,8 +510,23 @@ class Recording(Displayed):
         return self._graph_of(nodes, roots, tuple(history.tensors(last)))
 
     def caption(self, index: int) -> str:
-        """A sentence that says what happened at the step with this :attr:`Step.index`, and why."""
+        """What happened at the step with this :attr:`Step.index`, in one short sentence."""
         return in_use().caption(self, self._checked(index))
+
+    def details(self, index: int) -> str:
+        """All that is known of the step with this :attr:`Step.index`: torch's names, versions,
+        saved tensors, hooks, and what happened inside it."""
+        return in_use().details(self, self._checked(index))
+
+    def outline(self, full: bool = False) -> str:
+        """The recording as text: what ``print`` writes, a short sentence for each step.
+
+        Args:
+            full: Whether it has every fact of every step and sub-step: all captions in detail, and
+                what changed in nodes, saved tensors, versions and ``.grad``. Notebooks store this
+                text beside the picture.
+        """
+        return in_use().outline(self) if full else in_use().text(self)
 
     def __len__(self) -> int:
         """How many steps there are: the number of the last one."""

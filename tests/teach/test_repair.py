@@ -173,7 +173,7 @@ def test_the_player_of_a_repaired_program_opens_at_the_decisive_step() -> None:
     found = gradviz.repair(NAME)(SOLUTION)
     player = view_of(found).wire["player"]
     at = found.recording.all_steps[player["open"]]
-    assert at.caption.startswith("ExpBackward0 used saved result")
+    assert at.details.startswith("ExpBackward0 used saved result")
 
 
 def test_the_player_lacks_the_parts_that_are_hidden() -> None:

@@ -26,7 +26,7 @@ def names(graph: gradviz.Graph) -> list[str]:
 
 
 def captions(recording: gradviz.Recording) -> list[str]:
-    return [step.caption for step in recording.all_steps]
+    return [step.details for step in recording.all_steps]
 
 
 def test_what_func_grad_gives_has_the_graph_of_both_levels() -> None:

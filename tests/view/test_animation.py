@@ -438,7 +438,7 @@ def test_a_version_and_a_gradient_that_change_say_what_they_were() -> None:
 
     assert ".grad None → [2.0, 4.0]" in said("AccumulateGrad")
     assert ".grad [2.0, 4.0]" in said(f"line:{recording['backward'].line}")
-    written = next(step for step in recording if "mul_" in str(step.caption))
+    written = next(step for step in recording if "mul_" in str(step.details))
     assert "version 0 → 1" in said(written.number)
     assert "= [2.0, 4.0]" in said(written.number)
     assert ".grad [2.0, 4.0] → None" in said(-1)

@@ -15,7 +15,7 @@ import gradviz
 from gradviz.model import Recording
 from gradviz.model.arrivals import arrivals
 from gradviz.model.events import NodeRan
-from gradviz.view.captions.caption import captions
+from gradviz.view.captions.details import all_details
 
 SUM = re.compile(r"(?:^|: |; )([^:;=≈\n]* from [^:;=≈\n]*) ([=≈]) (\S+) arrived", re.MULTILINE)
 
@@ -25,7 +25,7 @@ def one_number(value: float = 2.0) -> torch.Tensor:
 
 
 def told(recording: Recording) -> str:
-    return "\n".join(captions(recording))
+    return "\n".join(all_details(recording))
 
 
 def reused() -> Recording:

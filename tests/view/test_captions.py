@@ -29,13 +29,13 @@ from gradviz.model.events import (
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import RowChanges
 from gradviz.model.sentence import Sentence
-from gradviz.view.captions.caption import caption, captions
+from gradviz.view.captions.details import all_details, details
 from tests.view.graphs import HOSTILE, saved, tensor
 from tests.view.recordings import ALL, Script, loop, number, product
 
 
 def told(recording: Recording) -> list[str]:
-    return list(captions(recording))
+    return list(all_details(recording))
 
 
 def after(*events: Event, text: str = "run()") -> str:
@@ -52,7 +52,7 @@ def after(*events: Event, text: str = "run()") -> str:
         roots=(("n0", 0),),
     )
     script.step("line", 1, events=events)
-    return caption(script.end(), 1)
+    return details(script.end(), 1)
 
 
 def test_a_product_is_only_written_where_it_is_one() -> None:
@@ -186,7 +186,7 @@ def test_a_hook_that_changes_nothing_is_told(subtests: pytest.Subtests) -> None:
             script = Script("")
             script.step("start", None, tensor(2, "y"), Node("n0", "MulBackward0", ()))
             script.step("hook", 1, node="n0", backward=1, events=(event,))
-            assert caption(script.end(), 1) == words
+            assert details(script.end(), 1) == words
 
 
 def test_a_gradient_that_is_not_there_is_told() -> None:
@@ -194,7 +194,7 @@ def test_a_gradient_that_is_not_there_is_told() -> None:
     script = Script("")
     script.step("start", None, tensor(0, "w"), Node("n1", "AccumulateGrad", (), variable="t0"))
     script.step("accumulate", 1, node="n1", backward=1, events=(kept,))
-    assert caption(script.end(), 1) == "w.grad was None and became None"
+    assert details(script.end(), 1) == "w.grad was None and became None"
 
 
 def test_operations_inside_hooks_are_not_told_as_what_the_line_did() -> None:
@@ -208,12 +208,14 @@ def test_names_stay_one_line_of_visible_text(subtests: pytest.Subtests) -> None:
             script = Script("run()")
             script.step("start", None, tensor(0, name))
             script.step("line", 1, events=(Write(name, ("t0",), name, None, 0, 1),))
-            shown = caption(script.end(), 1).replace("\u2068", "").replace("\u2069", "")
+            shown = details(script.end(), 1).replace("\u2068", "").replace("\u2069", "")
             assert shown.isprintable()
 
 
-def test_steps_tell_their_caption() -> None:
-    assert product().all_steps[17].caption == "a.grad was None and became 3.0"
+def test_steps_tell_their_caption_and_all_details() -> None:
+    step = product().all_steps[17]
+    assert step.details == "a.grad was None and became 3.0"
+    assert step.caption == "Adds the gradient to a.grad: None becomes 3.0."
 
 
 def test_a_grad_that_a_hook_took_away_is_not_told_as_being_there() -> None:
@@ -231,7 +233,7 @@ def test_a_hook_that_cannot_return_a_gradient_is_not_said_to_leave_it() -> None:
     script.step("start", None, tensor(0, "w"))
     fired = HookFired(1, Hook("post_accumulate_grad", "f"), None, "t0")
     script.step("hook", 1, backward=1, events=(fired,))
-    assert caption(script.end(), 1) == ("post-accumulate-grad hook f ran after w.grad was written")
+    assert details(script.end(), 1) == ("post-accumulate-grad hook f ran after w.grad was written")
 
 
 def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
@@ -240,7 +242,7 @@ def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
     fired = HookFired(1, Hook("post_accumulate_grad", "f"), None, "t0")
     did = (fired, OptimizerStepped("SGD", ("t0",)), ZeroedGrad("SGD", True, ("t0",)))
     script.step("hook", 1, backward=1, events=did)
-    assert caption(script.end(), 1) == (
+    assert details(script.end(), 1) == (
         "post-accumulate-grad hook f ran after w.grad was written; SGD.step() updated w; "
         "SGD.zero_grad() set w.grad to None"
     )
@@ -248,9 +250,9 @@ def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
 
 def test_one_caption_is_the_same_as_that_of_all() -> None:
     for recording in ALL.values():
-        assert [caption(recording, i) for i in range(len(recording.records))] == told(recording)
-        assert [caption(recording, i).terms for i in range(len(recording.records))] == [
-            words.terms for words in captions(recording)
+        assert [details(recording, i) for i in range(len(recording.records))] == told(recording)
+        assert [details(recording, i).terms for i in range(len(recording.records))] == [
+            words.terms for words in all_details(recording)
         ]
 
 
@@ -268,7 +270,7 @@ def test_a_name_with_a_colon_is_no_reason() -> None:
         "hidden write", "RuntimeError", Sentence("it is so."), step=1, recording=recording
     )
     recording._made["explanations"] = (replace(why, kind="unused input"),)
-    assert caption(recording, 1) == ("line 1 raised RuntimeError while my: Backward ran: it is so")
+    assert details(recording, 1) == ("line 1 raised RuntimeError while my: Backward ran: it is so")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +281,7 @@ def test_an_earlier_tensor_is_one_whose_name_another_has(name: str, words: str) 
     script = Script("del y")
     script.step("start", None, tensor(0, "y"), tensor(1, None), tensor(2, None), tensor(3, name))
     script.step("line", 1, gone=("t0", "t1"), events=(Died(("t0", "t1")),))
-    assert caption(script.end(), 1) == f"line 1 ran: del y · {words}"
+    assert details(script.end(), 1) == f"line 1 ran: del y · {words}"
 
 
 class Counted(tuple[Any, ...]):
@@ -303,10 +305,10 @@ def test_a_caption_of_a_line_reads_no_other_line(monkeypatch: pytest.MonkeyPatch
     for place in range(500):
         script.step("line", place + 1, tensor(0, "w", version=place + 1))
     recording = script.end()
-    caption(recording, 250)
+    details(recording, 250)
     monkeypatch.setattr(Recording, "records", Counted(recording.records))
     Counted.reads = 0
-    caption(recording, 250)
+    details(recording, 250)
     assert 0 < Counted.reads < 20
 
 
@@ -329,8 +331,8 @@ def test_a_line_that_is_stepped_over_says_the_same_as_without_the_lines_of_its_f
 
     over, into = recorded([]), recorded([square, shifted])
     lines = [step for step in over if step.kind == "line"]
-    said = [step.caption for step in into if step.kind == "line"]
-    assert said == [step.caption for step in lines]
+    said = [step.details for step in into if step.kind == "line"]
+    assert said == [step.details for step in lines]
     assert "made" in said[1]
 
 
@@ -369,8 +371,8 @@ def test_a_module_that_writes_its_buffers_is_said_to_update_them(
     x = torch.ones(2, 2, 3) if "Inst" in str(wrapped) else torch.arange(8.0).reshape(4, 2)
     with gradviz.record(only=()) as recording:
         wrapped(x)
-    assert f"wrapped.0 updated its buffers {words}" in recording.all_steps[1].caption
-    assert "did not see" not in recording.all_steps[1].caption
+    assert f"wrapped.0 updated its buffers {words}" in recording.all_steps[1].details
+    assert "did not see" not in recording.all_steps[1].details
 
 
 def test_what_is_written_after_a_module_ran_is_not_its_doing() -> None:
@@ -378,7 +380,7 @@ def test_what_is_written_after_a_module_ran_is_not_its_doing() -> None:
     with gradviz.record() as recording:
         module(torch.ones(4, 2))
         module.running_mean.data.add_(1)  # type: ignore[union-attr]
-    assert "add_ wrote module.running_mean in place through .data" in recording[2].caption
+    assert "add_ wrote module.running_mean in place through .data" in recording[2].details
 
 
 class Square(torch.autograd.Function):
@@ -400,9 +402,9 @@ def test_inside_the_forward_of_a_custom_function_its_own_backward_is_the_reason(
         with torch.no_grad():
             Square.apply(x)  # type: ignore[no-untyped-call]
     assert "mul of x is not recorded: inside the forward of a custom Function" in str(
-        recording[1].caption
+        recording[1].details
     )
-    assert "mul of x is not recorded: no_grad is on" in recording[3].caption
+    assert "mul of x is not recorded: no_grad is on" in recording[3].details
 
 
 def test_a_leaf_whose_name_a_result_has_now_is_said_to_get_the_gradients() -> None:
@@ -411,7 +413,7 @@ def test_a_leaf_whose_name_a_result_has_now_is_said_to_get_the_gradients() -> No
         (x**2).sum().backward()
         x = x - 0.1 * x.grad  # type: ignore[operator]
         (x**2).sum().backward()
-    made, ran = [step.caption for step in recording if step.kind == "line"][1:3]
+    made, ran = [step.details for step in recording if step.kind == "line"][1:3]
     assert made.endswith(
         "x is now a result, no leaf: backward accumulates into .grad of the earlier x, not of x"
     )
@@ -425,7 +427,7 @@ def test_a_leaf_whose_name_a_tensor_without_requires_grad_has_now_is_told() -> N
     assert (
         "x is now a tensor that does not require grad; the earlier x is a leaf that does; "
         "sub of the earlier x is not recorded: no_grad is on"
-    ) in recording[1].caption
+    ) in recording[1].details
 
 
 def test_two_names_of_one_leaf_are_no_rebinding() -> None:
@@ -433,7 +435,7 @@ def test_two_names_of_one_leaf_are_no_rebinding() -> None:
     with gradviz.record() as recording:
         h = w
         h = h * w
-    assert all("earlier" not in step.caption for step in recording)
+    assert all("earlier" not in step.details for step in recording)
 
 
 def test_heads_of_loops_and_blocks_say_what_they_mean() -> None:
@@ -445,7 +447,7 @@ def test_heads_of_loops_and_blocks_say_what_they_mean() -> None:
             row * 2
         with torch.no_grad():
             w * 2
-    told = [step.caption.partition(" · ")[2] for step in recording]
+    told = [step.details.partition(" · ")[2] for step in recording]
     assert told[0] == "turn 1 of 1 begins with i = 0 and name = 'a'"
     assert told[2] == "the loop ended after 1 turn"
     assert told[3].startswith("turn 1 of 2 begins with row = 1.0; ")
@@ -465,7 +467,7 @@ def test_of_a_loop_variable_only_plain_values_are_read() -> None:
     with gradviz.record() as recording:
         for thing, number in [(Shouting(), 2), (Shouting(), 2.5)]:  # noqa: B007  see above
             number + 1
-    assert recording[1].caption.endswith("turn 1 of 2 begins with number = 2")
+    assert recording[1].details.endswith("turn 1 of 2 begins with number = 2")
 
 
 def test_a_write_says_the_values_before_and_after() -> None:
@@ -477,7 +479,7 @@ def test_a_write_says_the_values_before_and_after() -> None:
         t = torch.zeros(9)
         t += 1
         t[:2].fill_(1)
-    lines = [step.caption for step in recording if step.kind == "line"]
+    lines = [step.details for step in recording if step.kind == "line"]
     assert "zero_ wrote x.grad in place: [1.0, 1.0] → [0.0, 0.0]; version" in lines[1]
     assert lines[2].endswith("x.grad was [0.0, 0.0] and is None now")
     assert lines[4].endswith("add_ wrote t in place: version 0 became 1")

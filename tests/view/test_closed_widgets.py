@@ -97,7 +97,7 @@ def test_what_a_closed_widget_showed_is_freed_though_the_widget_is_named() -> No
 def test_the_recording_of_a_closed_player_can_be_shown_again() -> None:
     recording = recorded()
     gradviz.show(recording).close()
-    assert str(gradviz.show(recording)) == str(recording)
+    assert str(gradviz.show(recording)) == recording.outline(full=True)
 
 
 def test_all_widgets_of_a_notebook_are_closed_at_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from gradviz.model import Recording
 from gradviz.model.explanation import Cause, CodeLine, Explanation
 from gradviz.model.sentence import Sentence, Term, say
-from gradviz.view.captions.caption import caption
+from gradviz.view.captions.details import details
 from gradviz.view.documents.explanation import card_of
 from gradviz.view.explanations.links import Links
 from tests.view.explanations import FREED, LAST, explained, post_mortem, told_in
@@ -45,7 +45,7 @@ def test_words_of_a_sentence_are_not_taken_for_names() -> None:
     values = [value for _, told in told_in(card_of(told)["parts"]) for value in told]
     assert values == [[WRONG], [line], [WRONG], [WRONG], [WRONG], [WRONG]]
     recording._made["explanations"] = (told,)
-    assert [term.id for term in recording.all_steps[1].caption.terms] == ["line:0:1"]  # type: ignore[attr-defined]
+    assert [term.id for term in recording.all_steps[1].details.terms] == ["line:0:1"]  # type: ignore[attr-defined]
 
 
 def test_a_term_leads_to_what_it_was_made_of() -> None:
@@ -72,7 +72,7 @@ def test_a_term_leads_to_what_it_was_made_of() -> None:
     assert fields["what"] == fields[""] == [found]
     assert fields["cause"][0] == fields["not known"][0] == fields["already changed"][0] == found
     recording._made["explanations"] = (told,)
-    assert caption(recording, 4).parts[-5:] == sentence.parts
+    assert details(recording, 4).parts[-5:] == sentence.parts
 
 
 def test_names_in_sentences_are_clean_and_what_is_around_them_stays(

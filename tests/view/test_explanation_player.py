@@ -13,7 +13,7 @@ from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
 from gradviz.model.highlights import Highlight
 from gradviz.model.sentence import Sentence
-from gradviz.view.captions.caption import caption
+from gradviz.view.captions.details import details
 from gradviz.view.contents.parts_of import html_of
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
@@ -124,12 +124,12 @@ def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
     outside = Recording([*recording.records[:-1], replace(last, events=(raised,))], recording.codes)
     outside._made["explanations"] = recording.explanations
     reason = FREED.what.removesuffix(".")
-    assert caption(outside, LAST) == f"line 7 raised RuntimeError: {reason}"
+    assert details(outside, LAST) == f"line 7 raised RuntimeError: {reason}"
     other = Recording(list(outside.records), recording.codes)
     other._made["explanations"] = (
         replace(FREED, kind="other", what=Sentence("RuntimeError was raised")),
     )
-    assert caption(other, LAST) == "line 7 raised RuntimeError"
+    assert details(other, LAST) == "line 7 raised RuntimeError"
 
 
 def test_an_explanation_is_shown_by_the_player_at_its_step() -> None:

@@ -8,6 +8,7 @@ import torch
 
 import gradviz
 from gradviz.model import OptionError
+from gradviz.view.captions.caption import caption
 from gradviz.view.export.animated.graph import subjects
 from gradviz.view.export.filmstrip import PAGE
 from gradviz.view.style import LIGHT
@@ -27,8 +28,8 @@ def frames(svg: str) -> list[ET.Element]:
 def test_a_strip_shows_the_steps_that_were_asked_for() -> None:
     strip = Player(product()).filmstrip([1, 4, -1])
     captions = [frame.get("aria-label") for frame in frames(strip._repr_svg_())]
-    assert captions == [product().all_steps[i].caption for i in (1, 4, 22)]
-    assert str(strip).split("\n")[1].startswith("  4  line 4 ran")
+    assert captions == [str(caption(product(), i)) for i in (1, 4, 22)]
+    assert str(strip).split("\n")[1].startswith("  4  line 4: Makes ×")
 
 
 def test_without_steps_it_shows_the_stops_of_the_player_else_lines_and_nodes() -> None:

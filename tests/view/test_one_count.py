@@ -70,8 +70,8 @@ def assert_what_a_person_reads_is_what_python_takes(name: str) -> None:
     for step in recording.all_steps:
         player.step = step.number
         assert player.step == step.number
-        assert recording[str(step.number)].caption == step.caption
-        begins = " ".join(str(step.caption).split()[:3])
+        assert recording[str(step.number)].details == step.details
+        begins = " ".join(str(step.details).split()[:3])
         assert re.search(rf" {re.escape(str(step.number))} +{re.escape(begins)}", outline)
     assert player.wire["stops"] == [recording[len(recording)].index]
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 import gradviz
 from gradviz.model import OptionError, Recording, UnknownNodeError
-from gradviz.view.captions.caption import caption
+from gradviz.view.captions.details import details
 from gradviz.view.documents.digest import MIME as DIGEST
 from gradviz.view.documents.graph import expand
 from gradviz.view.outlines.recording import recording_outline
@@ -255,4 +255,4 @@ def test_names_are_no_markup_anywhere(tmp_path: Path, subtests: pytest.Subtests)
             player.save(tmp_path / "page.html")
             page = (tmp_path / "page.html").read_text("utf-8")
             assert page.count("<script") == 3
-            assert caption(script.end(), 1)
+            assert details(script.end(), 1)

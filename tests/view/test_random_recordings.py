@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gradviz.model import Graph, Node, Recording, TensorInfo
 from gradviz.model.events import NodeRan
 from gradviz.model.recording import RowChanges, StepRecord
-from gradviz.view.captions.caption import captions
+from gradviz.view.captions.details import all_details
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
@@ -133,7 +133,7 @@ def test_every_step_can_be_drawn_and_told(recording: Recording, direction: Any) 
             item.get("id") for item in ET.fromstring(animation.svg(step)).iter() if item.get("id")
         ]
         assert len(ids) == len(set(ids))
-    assert len(captions(recording)) == len(recording.records)
+    assert len(all_details(recording)) == len(recording.records)
     assert recording_outline(recording) == recording_outline(
         Recording.from_json(recording.to_json())
     )

@@ -15,7 +15,7 @@ import torch
 
 import gradviz
 from gradviz.model import Recording
-from gradviz.view.captions.caption import captions
+from gradviz.view.captions.details import all_details
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DrawOptions
 from tests.view.recordings import animation_of, assert_moments_know_what_their_graphs_know, texts_of
@@ -139,7 +139,7 @@ def test_only_what_requires_grad_is_said_to_be_cut_off() -> None:
 
 @cache
 def told(program: Callable[[], Recording]) -> list[str]:
-    return [str(caption) for caption in captions(program())]
+    return [str(caption) for caption in all_details(program())]
 
 
 def test_captions_say_why(subtests: pytest.Subtests) -> None:

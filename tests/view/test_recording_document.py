@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -139,8 +140,13 @@ def test_a_view_holds_only_what_differs() -> None:
 def test_captions_are_those_of_the_steps_in_pieces() -> None:
     for name, wire in WIRES.items():
         for step, view in zip(ALL[name].all_steps, wire["views"], strict=True):
-            pieces = [p if isinstance(p, str) else p["text"] for p in view["caption"]]
-            assert "".join(pieces) == str(caption(ALL[name], step.index))
+            told = caption(ALL[name], step.index)
+            parts = {"words": told.words, "place": told.place, "details": told.details}
+            if step.index == wire["open"]:
+                del parts["words"], parts["place"]  # the player says how many nodes are ready
+            for part, words in parts.items():
+                found = view["caption"].get(part, [])
+                assert "".join(p if isinstance(p, str) else p["text"] for p in found) == words
 
 
 def test_a_piece_of_the_drawing_is_sent_once_for_all_elements_steps_and_densities() -> None:
@@ -161,7 +167,10 @@ def test_terms_name_something_that_the_page_has() -> None:
         known = {node.id for node in ALL[name].graph.nodes}
         known |= {info.id for info in ALL[name].graph.tensors}
         for view in wire["views"]:
-            for piece in view["caption"]:
+            told = view["caption"]
+            cells = chain.from_iterable(row[1:] for row in told.get("rows", ()))
+            found = [told["words"], told["details"], told.get("place", ()), *cells]
+            for piece in chain.from_iterable(found):
                 if not isinstance(piece, str):
                     assert piece["id"] in known or re.fullmatch(r"line:0:\d", piece["id"])
 
@@ -248,4 +257,7 @@ def test_a_recording_of_nothing_is_a_document_too() -> None:
     wire = recording_document(Recording([start]))
     assert wire["open"] == 0
     assert [picture["elements"] for picture in wire["pictures"].values()] == [{}, {}]
-    assert wire["views"][0]["caption"] == ["before the first line"]
+    assert wire["views"][0]["caption"] == {
+        "words": ["Starts before the first line."],
+        "details": ["before the first line"],
+    }

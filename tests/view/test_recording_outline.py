@@ -8,7 +8,7 @@ import pytest
 
 from gradviz.model import Recording
 from gradviz.model.recording import RowChanges
-from gradviz.view.outlines.recording import WIDTH, recording_outline
+from gradviz.view.outlines.recording import WIDTH, recording_outline, short_outline
 from tests.view.recordings import ALL, product
 
 
@@ -98,8 +98,8 @@ def test_steps_stand_in_the_order_in_which_they_happened_on_several_devices_too(
     assert ran == ["c", "b", "a"]
 
 
-def test_printing_a_recording_gives_the_outline() -> None:
-    assert str(product()) == recording_outline(product())
+def test_printing_a_recording_gives_the_short_outline() -> None:
+    assert str(product()) == short_outline(product())
 
 
 def test_a_very_long_recording_says_how_much_is_left_out() -> None:

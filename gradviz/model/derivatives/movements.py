@@ -21,6 +21,8 @@ def _permuted(case: Case) -> Expression:
     ndim = len(case.shape)
     dims = [dim_of(dim, ndim) for dim in case.sizes("dims")]
     back = tuple(dims.index(dim) for dim in range(ndim))
+    if back == (*range(ndim - 2), ndim - 1, ndim - 2):
+        return GRAD.mT
     return GRAD.apply("permuted", *back) if back != tuple(range(ndim)) else GRAD
 
 

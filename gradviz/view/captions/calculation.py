@@ -37,7 +37,7 @@ def calculation(
         result: The gradient that torch computed.
         state: The step after the node.
     """
-    if tree is None or result.values is None or _only_moves(tree):
+    if tree is None or result.values is None or only_moves(tree):
         return None
 
     def known(part: Expression, digits: int = _ALL) -> Numbers | None:
@@ -60,8 +60,9 @@ def calculation(
     return whole if cells(whole) <= ROOM else None
 
 
-def _only_moves(tree: Expression) -> bool:
-    return tree.operator in _MOVED and all(map(_only_moves, tree.operands))
+def only_moves(tree: Expression) -> bool:
+    """Whether a gradient has the same numbers as the one that arrived, at other places."""
+    return tree.operator in _MOVED and all(map(only_moves, tree.operands))
 
 
 def _with_few_digits(tree: Expression) -> Expression:

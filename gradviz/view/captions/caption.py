@@ -1,167 +1,124 @@
-"""The caption of a step: what happened, and why."""
+"""The caption of a step: where, one sentence, a small table; all else behind "more"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from gradviz.model import progress
-from gradviz.model.events import (
-    Accumulated,
-    BackwardStarted,
-    Clipped,
-    Event,
-    Freed,
-    HookFired,
-    Note,
-    OptimizerStepped,
-    Raised,
-    ZeroedGrad,
-)
+from gradviz.model.events import BackwardStarted
 from gradviz.model.explanation import Explanation
-from gradviz.model.recording import Recording, Step, StepRecord
-from gradviz.model.sentence import Sentence, joined, listed, say
-from gradviz.view.captions import backward, blocks, counted, lines
-from gradviz.view.captions.state import CaptionState, line, source_of
-from gradviz.view.explanations.fields import WRONG, explained
-from gradviz.view.text import cleaned, shorten
+from gradviz.model.freed import behind
+from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence
+from gradviz.view import formatting
+from gradviz.view.captions.catalogue import sentence
+from gradviz.view.captions.details import all_details, details, events_of_line, reason
+from gradviz.view.captions.rows import Row, row
+from gradviz.view.captions.state import CaptionState
+from gradviz.view.captions.told import Said, Told, output_rows
+from gradviz.view.captions.told_in_backward import ToldInBackward
+from gradviz.view.captions.told_of_lines import ToldOfLine
+from gradviz.view.explanations.fields import explained
 
-MOST = 5
-"""Parts of a caption; a count stands for more."""
-_IN_HOOKS: Final = (OptimizerStepped, ZeroedGrad, Clipped)
-"""Events that a hook may cause."""
+ROWS: Final = 6
+"""Rows of a table; a count stands for more."""
 
 
-def caption(recording: Recording, index: int) -> Sentence:
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What a step says."""
+
+    place: Sentence
+    """Where it happened: a line, a box with the path of its module."""
+    words: Sentence
+    """What happened, in one sentence."""
+    rows: tuple[Row, ...] = ()
+    """The numbers."""
+    details: Sentence = field(default_factory=Sentence)
+    """All that is known: versions, names of arguments, hooks, what happened inside."""
+    reason: Sentence = field(default_factory=Sentence)
+    """Why torch raised an error, or what is wrong although it raised none, if that is known."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.words}" if self.place else str(self.words)
+
+    def alone(self, has_code: bool) -> str:
+        """What is said where no explanation follows.
+
+        Args:
+            has_code: Whether the line of code stands beside it.
+        """
+        is_line = any(term.id.startswith("line:") for term in self.place.terms)
+        words = str(self.words) if is_line and has_code else str(self)
+        return f"{words.removesuffix('.')}{self.reason}." if self.reason else words
+
+
+def caption(recording: Recording, index: int) -> Caption:
     """The caption of a step, with terms that name nodes, tensors and lines."""
-    step = recording.all_steps[index]
-    return _caption(recording, step, explained(recording).get(step.index, ()))
+    why = explained(recording).get(index, ())
+    return _caption(recording, index, details(recording, index), why)
 
 
-def captions(recording: Recording) -> tuple[Sentence, ...]:
+def captions(recording: Recording) -> tuple[Caption, ...]:
     """The captions of all steps."""
-    why = explained(recording)
-    steps = progress.counted(recording.all_steps, "captions written", len(recording.records), 1)
-    return tuple(_caption(recording, step, why.get(step.index, ())) for step in steps)
+    known, why = all_details(recording), explained(recording)
+    steps = progress.counted(range(len(known)), "captions written", len(known), 1)
+    return tuple(_caption(recording, at, known[at], why.get(at, ())) for at in steps)
 
 
-def _caption(recording: Recording, step: Step, explanations: Sequence[Explanation]) -> Sentence:
-    state = CaptionState(recording.history, step)
-    why = next((one for one in explanations if not one.is_silent), None)
-    return Sentence(_happened(state, why), *map(_silent, explanations))
+def ready(recording: Recording, index: int, before: Caption) -> Caption:
+    """What the player says where the forward is done; at any other step the caption that it has.
 
-
-def _happened(state: CaptionState, why: Explanation | None) -> Sentence:
-    step = state.step
-    if step.kind == "start":
-        return _start(state)
-    if step.times is not None:
-        return counted.of_step(state)
-    if step.kind == "node":
-        parts = _events(state, lambda facts: facts.level < 2)
-        return Sentence(backward.node_ran(parts, state), _inside(parts, state))
-    if step.kind == "saved":
-        parts = _events(state, lambda facts: facts.level < 2)
-        return backward.about_to_run(parts, state)
-    return _of_kind(state) or _line(state, why)
-
-
-def _silent(explanation: Explanation) -> Sentence:
-    """What is wrong at a step although torch raised no error."""
-    return say("; {}: {}", WRONG, _what(explanation)) if explanation.is_silent else Sentence()
-
-
-def _what(explanation: Explanation) -> Sentence:
-    """What happened, without a full stop."""
-    *words, last = (cleaned(explanation.what) or Sentence(explanation.kind)).parts
-    return Sentence(*words, last.removesuffix(".") if isinstance(last, str) else last)
-
-
-def _events(state: CaptionState, is_before: Callable[[StepRecord], bool]) -> list[Event]:
-    """The events up to a step, since the last earlier step for which ``is_before`` is true."""
-    steps, index = state.history.recording.records, state.step.index
-    first = index
-    while first and not is_before(steps[first - 1]):
-        first -= 1
-    return [event for facts in steps[first : index + 1] for event in facts.events]
-
-
-def _of_kind(state: CaptionState) -> Sentence:
-    """The caption of a step that is about one event."""
-    step = state.step
-    for event in step.events:
-        if step.kind == "backward" and isinstance(event, BackwardStarted):
-            return backward.started(event, state)
-        if step.kind == "accumulate" and isinstance(event, Accumulated):
-            return backward.accumulated(event, state)
-        if step.kind == "hook" and isinstance(event, HookFired):
-            return Sentence(backward.fired(event, state), _inside(step.events, state))
-        if step.kind == "freed" and isinstance(event, Freed):
-            return backward.freed(event, state)
-    return Sentence()
-
-
-def _inside(events: Iterable[Event], state: CaptionState) -> Sentence:
-    """What hooks did: they may step an optimizer, clip gradients and set them to None."""
-    did = [event for event in events if isinstance(event, _IN_HOOKS)]
-    return Sentence(*(say("; {}", part) for part in lines.of_events(did, state)))
-
-
-def _start(state: CaptionState) -> Sentence:
-    known = [state.tensor(key) for key in state.fresh if key[0] == "t"]
-    if not known:
-        return Sentence("before the first line")
-    verb = "exists" if len(known) == 1 else "exist"
-    return say("before the first line: {} {}", listed(known, 6, "tensor"), verb)
-
-
-def _line(state: CaptionState, why: Explanation | None) -> Sentence:
-    """What a line did, or which error it raised."""
-    step = state.step
-    # The caption of a line includes the backward and the functions that the line called.
-    depth = step.record.depth
-    events = _events(
-        state, lambda facts: facts.depth <= depth and facts.level < 1 and facts.backward is None
+    Args:
+        recording: What is shown.
+        index: The place of the step.
+        before: Its caption.
+    """
+    history, following = recording.history, index + 1
+    steps = recording.records
+    started = (
+        next((e for e in steps[following].events if isinstance(e, BackwardStarted)), None)
+        if following < len(steps) and steps[index].level == 0
+        else None
     )
-    events = [event for event in events if event in step.events or not _is_own(event)]
-    head: list[Sentence] = []
-    error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
-    source = shorten(source_of(step), 60, end=True)
-    if step.level:
-        events = list(step.events)
-    if error is not None:
-        lead = say("{} raised {}", line(step), _reason(error, state, why))
-        parts = [] if error.node else [*lines.made(state)]
-    else:
-        lead = say("{} ran{}", line(step), f": {source}" if source else "")
-        head += blocks.of_head(events, state)
-        parts = [*head, *lines.made(state), *lines.ran_backward(events, state)]
-        parts += [*lines.assigned(events, state), *lines.of_events(events, state)]
-    if step.kind == "end":
-        lead = Sentence("the code has ended")
-    if not parts:
-        return lead
-    if len(parts) > MOST:
-        parts[MOST:] = [Sentence(f"and {len(parts) - MOST} more")]
-    if error is not None and why is not None:
-        joint = "; "
-    elif source:
-        is_made = error is None and not head and lines.names_new_nodes(state)
-        joint = " " if is_made else " · "
-    else:
-        joint = ": "
-    return Sentence(lead, joint, joined(parts, "; "))
+    if started is None or not started.roots:
+        return before
+    state = CaptionState(history, recording.all_steps[index])
+    nodes = [state.node_row(key) for key in behind(started, history, index)]
+    there = [node for node in nodes if node is not None]
+    waiting = [node.variable for node in there if node.variable is not None]
+    slots = {id(slot): slot for node in there for slot in node.saved if slot.state == "held"}
+    if not there:
+        return before
+    rows = [*output_rows(started, state)]
+    if slots:
+        size = formatting.size(recording.all_steps[index].saved_bytes)
+        rows.append(row("keeps", formatting.plural(len(slots), "tensor"), size))
+    if waiting:
+        rows.append(row("waits", f"{len(waiting)} .grad"))
+    words = sentence("ready", count=len(there))
+    return Caption(Sentence("forward done"), words, tuple(rows), before.details)
 
 
-def _is_own(event: Event) -> bool:
-    """Whether an event says something of its own line alone, not of the one that called it."""
-    calls = isinstance(event, Note) and event.about == "calls a function"
-    return calls or isinstance(event, Raised)
+def _caption(
+    recording: Recording, index: int, known: Sentence, explanations: Sequence[Explanation]
+) -> Caption:
+    step = recording.all_steps[index]
+    state = CaptionState(recording.history, step)
+    words, rows = _said(state)
+    many = len(rows) - ROWS
+    if many > 1:
+        rows[ROWS:] = [row("", f"and {many} more")]
+    return Caption(Told(state).place(), words, tuple(rows), known, reason(explanations))
 
 
-def _reason(error: Raised, state: CaptionState, why: Explanation | None) -> Sentence:
-    """Which error, and why: from the graph, else from its explanation."""
-    words, reason = lines.raised(error, state), lines.why_raised(error, state)
-    if not reason and why is not None and why.kind != "other":
-        reason = _what(why)
-    return say("{}: {}", words, reason) if reason else words
+def _said(state: CaptionState) -> Said:
+    """What happened at a step, and its numbers."""
+    step, of_line = state.step, ToldOfLine(state)
+    if step.kind == "start":
+        return sentence("start"), [*of_line.tensors(state.fresh)]
+    if step.times is not None:
+        return sentence("stands for", count=step.times), []
+    return ToldInBackward(state).said() or of_line.said(events_of_line(state))

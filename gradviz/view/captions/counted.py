@@ -39,7 +39,7 @@ def of_step(state: CaptionState) -> Sentence:
     parts = list(_parts(step.events, state))
     if step.kind == "counted":
         more = [str(note.text) for note in _of(Note, step.events) if note.about == "steps counted"]
-        lead = Sentence(_turns(state), *more)
+        lead = Sentence(f"{turns}, " if (turns := turns_of(state)) else "", *more)
         parts = [*parts, Sentence("the graph is shown as it was after all of them")]
         if state.history.counted[0][0] == step.index:
             parts.append(Sentence("faults without an error are looked for only before them"))
@@ -52,15 +52,16 @@ def of_step(state: CaptionState) -> Sentence:
     return say("{}; {}", lead, joined(parts, "; ")) if parts else lead
 
 
-def _turns(state: CaptionState) -> str:
-    """``turns 10 to 192 of 200: ``, of each loop of which only turns are counted."""
+def turns_of(state: CaptionState) -> str:
+    """``turns 10 to 192 of 200 of the loop in line 3``, of a loop of which turns are counted; empty
+    if there is none, or several beside each other."""
     recording, at = state.history.recording, state.step.index
     span = state.history.span(at)
     last = at if span is None else span[1]
     found = [turn for turn in recording.turns if turn.times > 1 and at <= turn.first <= last]
     least = min((turn.level for turn in found), default=0)
     outer = [turn for turn in found if turn.level == least]
-    return "".join(f"{_of_loop(turn)}, " for turn in outer[:1]) if len(outer) == 1 else ""
+    return _of_loop(outer[0]) if len(outer) == 1 else ""
 
 
 def _of_loop(turn: Turn) -> str:

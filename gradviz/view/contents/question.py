@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradviz.model.question import Question
 from gradviz.model.sentence import Sentence, say
-from gradviz.view.captions.caption import caption
+from gradviz.view.captions.details import details
 from gradviz.view.parts.part import CodeBlock, Field, Image, Paragraph, Part, Parts
 from gradviz.view.text import clean, cleaned
 
@@ -38,7 +38,7 @@ def _answer(question: Question) -> Iterator[Part]:
     yield _block([*form.key_lines(question.key), *([question.why] if question.why else ())])
     if question.step is not None:
         number = question.recording.numbers.number(question.step)
-        words = cleaned(caption(question.recording, question.step))
+        words = cleaned(details(question.recording, question.step))
         yield Paragraph(say("step {}: {}", number, words))
     told = [f"{part}: {words}" for part, words in form.sentences.items() if words]
     for name, lines in (("printed:", question.printed.splitlines()), ("sentences:", told)):

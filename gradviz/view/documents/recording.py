@@ -22,13 +22,14 @@ from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import opening_step
 from gradviz.view.animation.fold_boxes import FoldBoxes
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
-from gradviz.view.captions.caption import captions
+from gradviz.view.captions.caption import Caption, captions, ready
+from gradviz.view.captions.catalogue import LABELS, sentence
 from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.explanation import cards
 from gradviz.view.documents.folded_recording import RecordedFolds, looks_in, room_in_notebook
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
-from gradviz.view.fold_words import title
+from gradviz.view.fold_words import title, title_alone
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph.scene import ALL
@@ -108,7 +109,7 @@ class Told:
             "kind": "recording",
             "title": title,
             "summary": f"{title}: {summary(recording)}",
-            "text": recording_outline(recording, self.captions),
+            "text": recording_outline(recording, [one.details for one in self.captions]),
             "codes": [
                 {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
                 for c in recording.codes
@@ -155,7 +156,9 @@ def document_in_pieces(
         pictures[density] = {"svg": _svg(animation, opening, options), "elements": elements}
     place = {step: number for number, step in enumerate(drawn)}
     views = []
-    for view in _views(recording, animations, folds, carried, told.captions):
+    told_at = [*told.captions]
+    told_at[opening] = ready(recording, opening, told_at[opening])
+    for view in _views(recording, animations, folds, carried, told_at):
         views.append(view if scenes.is_whole else _within(view, place))
         yield
     document: dict[str, Any] = {
@@ -179,7 +182,7 @@ def document_in_pieces(
         document["runs"] = [
             {
                 "label": title(run.tree, run.fold),
-                "caption": segments(run_caption(recording, run)),
+                "caption": _run_caption(recording, run),
                 "first": run.first,
                 "last": run.last,
                 "nodes": run.nodes,
@@ -197,6 +200,26 @@ def document_in_pieces(
         if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
             document["json"] = text
     return document
+
+
+def caption_document(told: Caption) -> dict[str, Any]:
+    """A caption for the browser."""
+    found: dict[str, Any] = {"words": segments(told.words)}
+    if told.place:
+        found["place"] = segments(told.place)
+    if told.rows:
+        found["rows"] = [
+            [LABELS.get(row.label, row.label), *map(segments, row.cells)] for row in told.rows
+        ]
+    if told.details:
+        found["details"] = segments(told.details)
+    return found
+
+
+def _run_caption(recording: Recording, run: FoldRun) -> dict[str, Any]:
+    words = sentence("backward", count=run.nodes)
+    place, known = Sentence(title_alone(run.tree, run.fold)), run_caption(recording, run)
+    return caption_document(Caption(place, words, details=known))
 
 
 def _svg(animation: StepPictures, step: int, options: DrawOptions) -> str:
@@ -243,7 +266,7 @@ def _views(
     animations: Animations,
     folds: RecordedFolds | None,
     carried: Sequence[str],
-    sentences: Sequence[Sentence],
+    told: Sequence[Caption],
 ) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
@@ -264,7 +287,7 @@ def _views(
             "code": step.record.code,
             "next_line": recording.history.next_line(step.index),
             "node": step.node,
-            "caption": segments(sentences[place]),
+            "caption": caption_document(told[place]),
             "tick": TICKS.get(step.kind, ""),
             "at": {
                 density: dict(chain.from_iterable(map(dict.items, found[since])))

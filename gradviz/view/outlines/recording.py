@@ -24,6 +24,7 @@ from gradviz.model.sentence import Sentence
 from gradviz.view import formatting
 from gradviz.view.aria import VALUES_LEFT_OUT
 from gradviz.view.captions.caption import captions
+from gradviz.view.captions.details import all_details
 from gradviz.view.contents.explanation import explanation_parts
 from gradviz.view.explanations.fields import explained, worth_a_look
 from gradviz.view.parts.text import as_text
@@ -70,25 +71,57 @@ def recording_outline(recording: Recording, sentences: Sequence[Sentence] | None
     lines = [recording_title(recording) + ": " + summary(recording)]
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
-    sentences, why = sentences or captions(recording), explained(recording)
+    sentences, why = sentences or all_details(recording), explained(recording)
     notes = worth_a_look(recording)
-    count = len(recording.records)
-    first = min(count, MOST // 2) if count > MOST else count
-    last = range(count - MOST // 2, count) if count > MOST else range(0)
-    listed = [recording.all_steps[index] for index in (*range(first), *last)]
-    wide = max(3, *(len(str(step.number)) for step in listed))
-    for step in listed:
-        if step.index == last.start and last:
-            more = f"{last.start - first:,} steps and sub-steps"
-            lines.append(f"{'…':>{wide}}  {more} are not listed here; recording.to_json() has all")
-        indent = " " * (wide + 2 + 2 * nesting(step))
-        lines += _step_lines(f"{step.number:>{wide}}", indent, sentences[step.index])
+    for step, number, indent, gap in _listed(recording.all_steps, "steps and sub-steps"):
+        lines += [gap] if gap else []
+        lines += _step_lines(number, indent, sentences[step.index])
         for one in why.get(step.index, ()):
             lines += _explanation(one, indent, "!")
         for one in notes.get(step.index, ()):
             lines += _explanation(one, indent, "·")
         lines += _Changes(recording, step).lines(indent)
     return "\n".join(lines)
+
+
+def short_outline(recording: Recording) -> str:
+    """The recording as text in short: a sentence for each step, as the player says it, and the
+    explanations. What happens inside a node is left to ``recording.outline(full=True)``.
+
+    Args:
+        recording: The recording.
+
+    Examples:
+        >>> from gradviz.model.recording import Recording, RowChanges, StepRecord
+        >>> start = StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None)
+        >>> print(short_outline(Recording([start], label="cell")))
+        recording of cell: 0 steps, 0 nodes, 0 leaves
+          0  Starts before the first line.
+    """
+    lines, told = [recording_title(recording) + ": " + summary(recording)], captions(recording)
+    why, notes = explained(recording), worth_a_look(recording)
+    steps = [s for s in recording.all_steps if s.level < 2 or {*why, *notes} & {s.index}]
+    for step, number, indent, gap in _listed(steps, "steps"):
+        lines += [gap] if gap else []
+        lines += _step_lines(number, indent, str(told[step.index]))
+        for one in why.get(step.index, ()):
+            lines += _explanation(one, indent, "!")
+        for one in notes.get(step.index, ()):
+            lines += _explanation(one, indent, "·")
+    return "\n".join(lines)
+
+
+def _listed(steps: Sequence[Step], what: str) -> Iterator[tuple[Step, str, str, str]]:
+    """The first and the last steps, each with its number, its indentation, and a line for those
+    that are left out before it."""
+    gap = range(MOST // 2, len(steps) - MOST // 2) if len(steps) > MOST else range(0)
+    listed = [step for at, step in enumerate(steps) if at not in gap]
+    wide = max(3, *(len(str(step.number)) for step in listed))
+    for at, step in enumerate(listed):
+        more = f"{len(gap):,} {what} are not listed here; recording.to_json() has all"
+        more = f"{'…':>{wide}}  {more}" if gap and at == gap.start else ""
+        indent = " " * (wide + 2 + 2 * nesting(step))
+        yield step, f"{step.number:>{wide}}", indent, more
 
 
 def nesting(step: Step) -> int:

@@ -8,7 +8,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.contents.parts_of import THINGS, parts_of
 from gradviz.view.outlines.graph import outline
-from gradviz.view.outlines.recording import recording_outline
+from gradviz.view.outlines.recording import short_outline
 from gradviz.view.parts.text import as_text
 
 
@@ -27,4 +27,4 @@ def text_of(subject: object) -> str:
 
 
 text_of.register(Graph, outline)
-text_of.register(Recording, recording_outline)
+text_of.register(Recording, short_outline)

@@ -303,7 +303,10 @@ class Player(GraphWidget):
         if columns is not None and (type(columns) is not int or not 1 <= columns <= 12):
             raise OptionError(f"columns={columns!r} must be a number from 1 to 12: columns=3")
         number = self._recording.numbers.number
-        frames = [StripFrame(at, number(at), self._told.captions[at]) for at in chosen]
+        frames = [
+            StripFrame(at, number(at), self._told.captions[at].alone(has_code=False))
+            for at in chosen
+        ]
         return Filmstrip(
             pictures,
             frames,
@@ -381,9 +384,9 @@ class Player(GraphWidget):
         source = step.code.line(step.line) if step.code and step.line is not None else ""
         code = f"line {step.line}: {clean(source)}" if source else ""
         (about,) = subjects(recording, pictures, [at])
-        return StripFrame(
-            at, step.number, self._told.captions[at], code, len(recording), tuple(about)
-        )
+        told = self._told.captions[at]
+        words = told.alone(has_code=bool(code))
+        return StripFrame(at, step.number, words, code, len(recording), tuple(about))
 
     def _answer_to(self, what: Any) -> bytes | None:
         """The insides of folds, ``{"inside": ids}``, or the animation that the menu of the browser

@@ -128,7 +128,7 @@ def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
     """Who wrote what was saved first, and in which line, by the caption of the error."""
     assert found.recording is not None
     assert found.step is not None
-    caption = found.recording.caption(found.step)
+    caption = found.recording.details(found.step)
     writer = re.search(r"now @v\d+: ([^;]+) in line (\d+)[^;]*? wrote it", caption)
     return None if writer is None else (writer[1], int(writer[2]))
 

@@ -222,8 +222,8 @@ def test_of_a_backward_with_very_many_nodes_the_order_is_whole_and_the_ends_are_
     assert short.all_steps[-1].graph == whole.all_steps[-1].graph
     ran = [step.node for step in short.all_steps if step.kind == "node"]
     assert (ran[0], ran[-1]) == (whole.backward_order[0], whole.backward_order[-1])
-    assert "backward ran 301 nodes" in short["line:" + str(short[-1].line)].caption
-    assert "300 nodes freed their saved tensors" in short[-1].caption
+    assert "backward ran 301 nodes" in short["line:" + str(short[-1].line)].details
+    assert "300 nodes freed their saved tensors" in short[-1].details
 
 
 def test_what_was_counted_once_is_not_counted_again() -> None:
@@ -344,7 +344,7 @@ def test_turns_of_a_loop_inside_another_say_only_what_is_known() -> None:
     many = next(turn for turn in inner if turn.times > 1)
     assert (many.number, many.count, many.words) == (None, None, f"{many.times} turns")
     assert inner[-1].words == "a turn"
-    assert "a turn begins with turn = 59" in short.all_steps[inner[-1].first].caption
+    assert "a turn begins with turn = 59" in short.all_steps[inner[-1].first].details
     names = [short.history.node_name(node.id) for node in short.graph.nodes]
     assert not any("None" in name.words for name in names if name is not None)
     for turn in whole.turns:
@@ -480,14 +480,14 @@ def test_captions_and_outline_say_what_is_counted() -> None:
     recording = trained(60, SMALL)
     first = next(step for step in recording.all_steps if step.times is not None)
     (turn,) = (turn for turn in recording.turns if turn.times > 1)
-    assert first.caption.startswith(f"{turn.words} of the loop in line {turn.line}, ")
-    assert "faults without an error are looked for only before them" in first.caption
+    assert first.details.startswith(f"{turn.words} of the loop in line {turn.line}, ")
+    assert "faults without an error are looked for only before them" in first.details
     assert f"{recording.counted:,} more counted" in str(recording).split("\n")[0]
-    backward = next(s for s in recording.all_steps if s.times and "backward" in s.caption)
+    backward = next(s for s in recording.all_steps if s.times and "backward" in s.details)
     assert f"ran {turn.times} times: loss.backward(); {turn.times} backwards ran" in (
-        next(s.caption for s in recording.all_steps if s.times and s.line == backward.line)
+        next(s.details for s in recording.all_steps if s.times and s.line == backward.line)
         if backward.kind == "line"
-        else next(s.caption for s in recording.all_steps if s.times and "loss.backw" in s.caption)
+        else next(s.details for s in recording.all_steps if s.times and "loss.backw" in s.details)
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import gradviz
 from gradviz.model import Recording
-from gradviz.view.captions.caption import captions
+from gradviz.view.captions.details import all_details
 
 
 class Block(nn.Module):
@@ -74,7 +74,7 @@ def made(recording: Recording) -> dict[str, int]:
 def said(recording: Recording) -> list[str]:
     return [
         str(c)
-        for c, s in zip(captions(recording), recording.records)
+        for c, s in zip(all_details(recording), recording.records)
         if not s.level and not s.depth
     ][1:]
 

@@ -2,7 +2,7 @@
 // what differs from the step before.
 import { card } from "./explanation";
 import { type BaseDocument, byDensity, item } from "./graph";
-import { sentence } from "./sentence";
+import { type Sentence, sentence, wordsOf } from "./sentence";
 import type { Checked, CheckOf } from "./validators";
 import { flag, listOf, mapOf, orNull, recordOf, text, whole } from "./validators";
 
@@ -29,13 +29,38 @@ const turn = recordOf({
 });
 export type Turn = Checked<typeof turn>;
 
+/** A row of numbers: what it tells, then names, shapes and values. */
+export type CaptionRow = readonly [string, ...Sentence[]];
+const captionRow: CheckOf<CaptionRow> = (value) =>
+  Array.isArray(value) && text(value[0]) && value.slice(1).every((one) => sentence(one));
+
+/** What happened at a step. */
+const caption = recordOf(
+  {
+    /** One sentence. */
+    words: sentence,
+  },
+  {
+    /** Where: a line, a box with the path of its module. */
+    place: sentence,
+    rows: listOf(captionRow),
+    /** All that is known. */
+    details: sentence,
+  },
+);
+export type Caption = Checked<typeof caption>;
+
+/** A caption as it is read out. */
+export const captionText = ({ place, words }: Caption): string =>
+  place ? `${wordsOf(place)}: ${wordsOf(words)}` : wordsOf(words);
+
 /** Steps of a backward that run the nodes of one fold: a module, a layer, a time step. */
 const run = recordOf(
   {
     /** "h.3 · Block" */
     label: text,
     /** What they did together. */
-    caption: sentence,
+    caption,
     /** Places in `views` of the first and last step. */
     ...{ first: whole, last: whole },
     /** How many nodes they run. */
@@ -63,7 +88,7 @@ const view = recordOf(
     code: whole,
     next_line: orNull(whole),
     node: orNull(text),
-    caption: sentence,
+    caption,
     tick: text,
     /** Element -> its variant from this step on, in each density. */
     at: byDensity(mapOf(whole)),

@@ -7,7 +7,9 @@ export function subjectsOf(timeline: Timeline, index: number): readonly string[]
   const view = timeline.view(index);
   if (view.node !== null) return [view.node];
   if (view.kind === "start") return [];
-  const told = view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
+  const told = (view.caption.details ?? view.caption.words).flatMap((part) =>
+    typeof part === "string" ? [] : [part.id],
+  );
   const nodes = outputsFirst(
     timeline,
     index,

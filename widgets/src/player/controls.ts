@@ -1,7 +1,7 @@
 // The controls of a recording in one line: back, forward, to the error or its culprit, play, the
 // timeline, the current step in words; the rarer ones behind a button.
 
-import { wordsOf } from "../documents/sentence";
+import { captionText } from "../documents/recording";
 import { makeButton, type Tool } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
@@ -60,7 +60,7 @@ export function makeControls(
     if (!timeline || at === told || store.get("playing")) return;
     const cards = [...cursor.cards, ...cursor.notes];
     const explained = cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
-    const words = wordsOf(cursor.run?.caption ?? timeline.view(at).caption);
+    const words = captionText(cursor.run?.caption ?? timeline.view(at).caption);
     if (told !== undefined) announce(`${cursor.count}: ${words}${explained.join("")}`);
     told = at;
   });

@@ -69,13 +69,13 @@ describe("what a step is about", () => {
   });
 
   it("is what the caption names rather than another tensor that it changed", () => {
-    const caption = [{ id: "t1", text: "b" }];
+    const caption = { words: ["ran"], details: [{ id: "t1", text: "b" }] };
     expect(about({ ...line, caption, tensors: { t0: row } })).toEqual(["n2"]);
   });
 
   it("is a tensor that it changed where the caption names none", () => {
-    expect(about({ ...line, caption: ["ran"], tensors: { t0: row } })).toEqual(["n1"]);
-    expect(about({ ...line, caption: ["ran"], tensors: { t0: null } })).toEqual([]);
+    expect(about({ ...line, caption: { words: ["ran"] }, tensors: { t0: row } })).toEqual(["n1"]);
+    expect(about({ ...line, caption: { words: ["ran"] }, tensors: { t0: null } })).toEqual([]);
   });
 });
 
@@ -169,7 +169,7 @@ describe("the document of a recording", () => {
     [{ views: [{ ...view, at: { full: { "gv-n0": "1" } } }] }, '"views"'],
     [{ views: [{ ...view, number: [] }] }, '"views"'],
     [{ turns: [{ line: 1 }] }, '"turns"'],
-    [{ views: [{ ...view, caption: [{ id: "n0" }] }] }, '"views"'],
+    [{ views: [{ ...view, caption: { words: [{ id: "n0" }] } }] }, '"views"'],
     [{ views: [{ ...view, items: { n0: { id: "n0" } } }] }, '"views"'],
     [{ codes: [{ name: "cell", first: 1 }] }, '"codes"'],
     [{ pictures: { full: { svg: "", elements: { "gv-n0": "" } } } }, '"pictures"'],

@@ -220,7 +220,14 @@ describe("sub-steps", () => {
 
 describe("the parts of a long backward", () => {
   const run = (label: string, first: number, last: number, nodes: number, open = false) => ({
-    ...{ label, caption: [`backward ran ${label}: ${nodes} nodes`], first, last, nodes, open },
+    ...{
+      label,
+      caption: { words: [`backward ran ${label}: ${nodes} nodes`] },
+      first,
+      last,
+      nodes,
+      open,
+    },
   });
   const whole = run("model", 5, 10, 3, true);
   const part = run("h.0 · Block", 8, 10, 2);
@@ -727,7 +734,7 @@ describe("one widget", () => {
     const evil = '"><img src=x onerror=alert(1)>';
     const views = VIEWS.map((view) => ({
       ...view,
-      caption: [evil, { id: evil, text: evil }],
+      caption: { words: [evil, { id: evil, text: evil }] },
       summary: evil,
       tensors: { t0: [evil, evil, evil, evil, evil, evil] },
       rows: { n0: [evil, evil, evil] },

@@ -21,7 +21,9 @@ afterEach(() => {
 const whole: RecordingDocument = {
   ...recording,
   open: 6,
-  runs: [{ label: "b · Block", caption: ["ran"], first: 9, last: 10, nodes: 2, open: false }],
+  runs: [
+    { label: "b · Block", caption: { words: ["ran"] }, first: 9, last: 10, nodes: 2, open: false },
+  ],
 };
 const part = partOf(whole, [6, 7, 10]);
 

@@ -2,6 +2,7 @@
 
 import { type ByDensity, DENSITIES, type Item } from "../../src/documents/graph";
 import type { RecordingDocument, StepView } from "../../src/documents/recording";
+import { wordsOf } from "../../src/documents/sentence";
 
 const STYLE =
   "text{font:12px monospace}rect{fill:#fff;stroke:#667}.gv-freed>rect{stroke-dasharray:4 3}" +
@@ -60,7 +61,7 @@ const base: StepView = {
   code: 0,
   next_line: null,
   node: null,
-  caption: [],
+  caption: { words: [] },
   tick: "",
   at: {},
   saved: 0,
@@ -76,8 +77,8 @@ export const inAll = <T>(one: T): ByDensity<T> =>
   Object.fromEntries(DENSITIES.map((density) => [density, one]));
 type Given = Partial<Omit<StepView, "at">> & { readonly at?: Readonly<Record<string, number>> };
 const view = ({ at = {}, ...given }: Given): StepView => {
-  const words = (given.caption ?? []).map((part) => (typeof part === "string" ? part : part.text));
-  return { ...base, summary: words.join(""), ...given, at: inAll(at) };
+  const summary = wordsOf(given.caption?.words ?? []);
+  return { ...base, summary, ...given, at: inAll(at) };
 };
 const inside = { line: 4, next_line: null, backward: 1 };
 
@@ -86,13 +87,15 @@ const PLAIN: StepView[] = [
     kind: "start",
     line: null,
     next_line: 1,
-    caption: ["Before the code runs."],
+    caption: { words: ["Before the code runs."] },
     at: Object.fromEntries(Object.keys(ELEMENTS).map((key) => [key, 0])),
   }),
   view({
     line: 1,
     next_line: 2,
-    caption: [{ id: "line:0:1", text: "line 1" }, " made the leaf ", { id: "t0", text: "a" }, "."],
+    caption: {
+      words: [{ id: "line:0:1", text: "line 1" }, " made the leaf ", { id: "t0", text: "a" }, "."],
+    },
     tensors: { t0: tensor("a", true, 0, "None") },
     items: { n1: itemOf("n1", "a", "leaf, .grad None") },
     rows: { n1: ["n1", "a", "leaf"] },
@@ -101,7 +104,9 @@ const PLAIN: StepView[] = [
   view({
     line: 2,
     next_line: 3,
-    caption: [{ id: "line:0:2", text: "line 2" }, " made the leaf ", { id: "t1", text: "b" }, "."],
+    caption: {
+      words: [{ id: "line:0:2", text: "line 2" }, " made the leaf ", { id: "t1", text: "b" }, "."],
+    },
     tensors: { t1: tensor("b", true, 0, "None") },
     items: { n2: itemOf("n2", "b", "leaf, .grad None") },
     rows: { n2: ["n2", "b", "leaf"] },
@@ -110,7 +115,9 @@ const PLAIN: StepView[] = [
   view({
     line: 3,
     next_line: 4,
-    caption: [{ id: "n0", text: "MulBackward0" }, " saves ", { id: "t0", text: "a" }, " and b."],
+    caption: {
+      words: [{ id: "n0", text: "MulBackward0" }, " saves ", { id: "t0", text: "a" }, " and b."],
+    },
     tensors: { t2: tensor("out", false, 0, "None") },
     items: { n0: itemOf("n0", "MulBackward0", "holds a @v0") },
     rows: { n0: ["n0", "MulBackward0", "node"] },
@@ -123,7 +130,7 @@ const PLAIN: StepView[] = [
     kind: "backward",
     level: 1,
     tick: "backward",
-    caption: ["backward starts at ", { id: "n0", text: "MulBackward0" }, "."],
+    caption: { words: ["backward starts at ", { id: "n0", text: "MulBackward0" }, "."] },
     saved: 8,
   }),
   view({
@@ -131,7 +138,7 @@ const PLAIN: StepView[] = [
     kind: "saved",
     level: 2,
     node: "n0",
-    caption: [{ id: "n0", text: "MulBackward0" }, " reads saved a."],
+    caption: { words: [{ id: "n0", text: "MulBackward0" }, " reads saved a."] },
     at: { "gv-n0": 2 },
     saved: 8,
   }),
@@ -141,7 +148,7 @@ const PLAIN: StepView[] = [
     level: 2,
     node: "n0",
     tick: "free",
-    caption: [{ id: "n0", text: "MulBackward0" }, " has freed what it saved."],
+    caption: { words: [{ id: "n0", text: "MulBackward0" }, " has freed what it saved."] },
     at: { "gv-n0": 3 },
     items: { n0: itemOf("n0", "MulBackward0", "freed") },
     rows: { n0: ["n0", "MulBackward0", "node, freed"] },
@@ -151,7 +158,9 @@ const PLAIN: StepView[] = [
     kind: "node",
     level: 1,
     node: "n0",
-    caption: [{ id: "n0", text: "MulBackward0" }, " sent 3 to ", { id: "t0", text: "a" }, "."],
+    caption: {
+      words: [{ id: "n0", text: "MulBackward0" }, " sent 3 to ", { id: "t0", text: "a" }, "."],
+    },
     at: { "gv-n0.0": 2, "gv-n0.1": 2 },
   }),
   view({
@@ -160,7 +169,7 @@ const PLAIN: StepView[] = [
     level: 2,
     node: "n1",
     tick: "accumulate",
-    caption: [{ id: "n1", text: "a" }, ".grad became 3."],
+    caption: { words: [{ id: "n1", text: "a" }, ".grad became 3."] },
     tensors: { t0: tensor("a", true, 0, "3") },
     items: { n1: itemOf("n1", "a", "leaf, .grad 3") },
     at: { "gv-n1": 2 },
@@ -170,7 +179,7 @@ const PLAIN: StepView[] = [
     kind: "node",
     level: 1,
     node: "n1",
-    caption: ["3 was added to ", { id: "t0", text: "a" }, ".grad."],
+    caption: { words: ["3 was added to ", { id: "t0", text: "a" }, ".grad."] },
     at: { "gv-n0.0": 1 },
   }),
   view({
@@ -179,14 +188,14 @@ const PLAIN: StepView[] = [
     level: 1,
     node: "n2",
     tick: "accumulate",
-    caption: ["2 was added to ", { id: "t1", text: "b" }, ".grad."],
+    caption: { words: ["2 was added to ", { id: "t1", text: "b" }, ".grad."] },
     tensors: { t1: tensor("b", true, 0, "2") },
     items: { n2: itemOf("n2", "b", "leaf, .grad 2") },
     at: { "gv-n0.1": 1, "gv-n2": 2 },
   }),
   view({
     line: 4,
-    caption: [{ id: "line:0:4", text: "line 4" }, " has run; out is gone."],
+    caption: { words: [{ id: "line:0:4", text: "line 4" }, " has run; out is gone."] },
     tensors: { t2: null },
     items: { n0: null },
     rows: { n0: null },

@@ -115,7 +115,7 @@ def frame_drawing(
         scale = min(SCALES[0], (WIDTH - left) / widest)
     wanted = max(whole.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
     height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
-    captions = [wrapped(caption(recording, step), WIDTH - 2 * PAD) for step in frames.steps]
+    captions = [wrapped(str(caption(recording, step)), WIDTH - 2 * PAD) for step in frames.steps]
     size = WIDTH, height + max(map(len, captions)) * LINE + 44
     parts: list[Shown] = [
         *(Part(element, frozenset(range(len(frames)))) for element in _page(size, left, height)),

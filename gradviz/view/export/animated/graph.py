@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gradviz.model.recording import Recording
 from gradviz.view.animation.still import bare
-from gradviz.view.captions.caption import caption
+from gradviz.view.captions.details import details
 from gradviz.view.element import Element, all_of
 from gradviz.view.export.animated.camera import Box
 from gradviz.view.export.animated.parts import Part, Shown, Signal
@@ -50,7 +50,7 @@ def _subjects(recording: Recording, animation: StepPictures, step: int) -> Itera
     everything that is there."""
     homes = _homes(animation.drawn(step))
     node = recording.records[step].node
-    named = [term.id for term in caption(recording, step).terms]
+    named = [term.id for term in details(recording, step).terms]
     changed = [key.removeprefix("gv-") for key in animation.changes[step]]
     joined = any("data-source" in look.attributes for look in animation.there(step).values())
     others = () if joined else homes
