@@ -12,10 +12,11 @@ from itertools import chain, takewhile
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
+from gradviz.model.events import Clipped, OptimizerStepped, ZeroedGrad
 from gradviz.model.fold_runs import FoldRun
 from gradviz.model.in_pieces import completed
 from gradviz.model.progress import counted
-from gradviz.model.recording import Recording
+from gradviz.model.recording import Recording, Step
 from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animations
@@ -39,15 +40,8 @@ from gradviz.view.outlines.recording import recording_outline, recording_title, 
 from gradviz.view.parts.data import segments
 from gradviz.view.text import clean
 
-TICKS: Final = {
-    "hook": "hook",
-    "accumulate": "accumulate",
-    "freed": "free",
-    "error": "error",
-    "backward": "backward",
-    "counted": "counted",
-}
-"""Marks on the timeline by kind of step."""
+TICKS: Final = ("error", "counted")
+"""Kinds of steps that have a mark on the timeline."""
 
 
 def recording_document(
@@ -202,6 +196,17 @@ def document_in_pieces(
     return document
 
 
+def _phase(recording: Recording, step: Step) -> str:
+    """The part of training that a step is of: forward, backward, or the step of an optimizer."""
+    starts = recording.numbers.starts[step.index]
+    records = recording.records[starts : step.index + 1]
+    if any(record.backward is not None for record in records):
+        return "backward"
+    events = (event for record in records for event in record.events)
+    is_step = any(isinstance(event, (Clipped, OptimizerStepped, ZeroedGrad)) for event in events)
+    return "step" if is_step else "forward"
+
+
 def caption_document(told: Caption) -> dict[str, Any]:
     """A caption for the browser."""
     found: dict[str, Any] = {"words": segments(told.words)}
@@ -288,7 +293,8 @@ def _views(
             "next_line": recording.history.next_line(step.index),
             "node": step.node,
             "caption": caption_document(told[place]),
-            "tick": TICKS.get(step.kind, ""),
+            "tick": step.kind if step.kind in TICKS else "",
+            "phase": _phase(recording, step),
             "at": {
                 density: dict(chain.from_iterable(map(dict.items, found[since])))
                 for density, found in changes.items()

@@ -90,6 +90,8 @@ const view = recordOf(
     node: orNull(text),
     caption,
     tick: text,
+    /** "forward", "backward", "step": what an optimizer does. */
+    phase: text,
     /** Element -> its variant from this step on, in each density. */
     at: byDensity(mapOf(whole)),
     ...{ saved: whole, memory: orNull(whole), backward: orNull(whole) },

@@ -3,7 +3,7 @@
 import { html } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
-import { isDrawn, makeTick, TICKS, type TickName } from "../player/ticks";
+import { makeTick, TICKS, type TickName } from "../player/ticks";
 import { drawnAs, makeSwatch } from "./swatch";
 
 /** What the boxes of a folded graph are, by the class of what shows it, and those of its sample. */
@@ -29,11 +29,7 @@ export function makeLegend({ store }: PanelContext, draws: (name: string) => boo
     const folds = OF_FOLDS.filter(([drawn]) => store.get("unfolding") && draws(drawn)).map(
       ([, sample, words]) => html("li", {}, makeSwatch(sample), words),
     );
-    list.replaceChildren(
-      ...entries,
-      ...folds,
-      ...(timeline ? ofSteps(timeline, store.get("visible")) : []),
-    );
+    list.replaceChildren(...entries, ...folds, ...(timeline ? ofSteps(timeline) : []));
   });
   store.watch(["engine_arrows"], () => {
     list.classList.toggle("gv-engine", store.get("engine_arrows"));
@@ -42,13 +38,11 @@ export function makeLegend({ store }: PanelContext, draws: (name: string) => boo
 }
 
 /** The marks on the timeline. */
-function ofSteps(timeline: Timeline, { length }: readonly number[]): HTMLElement[] {
+function ofSteps(timeline: Timeline): HTMLElement[] {
   const { recording } = timeline;
   const used = new Set<string>(recording.views.flatMap(({ tick, ticks = [] }) => [tick, ...ticks]));
   if (recording.stops.length) used.add("stop");
-  const names = (Object.keys(TICKS) as TickName[]).filter(
-    (name) => used.has(name) && isDrawn(name, length),
-  );
+  const names = (Object.keys(TICKS) as TickName[]).filter((name) => used.has(name));
   const ticks = names.map((name) => html("li", {}, makeTick(name), TICKS[name].word));
   if (!recording.views.some(({ saved }) => saved)) return ticks;
   const bar = html("span", { class: "gradviz-bar-swatch", "aria-hidden": "true" });

@@ -50,9 +50,8 @@ export function makeControls(
     told = undefined;
   });
   store.watch(["at", "visible", "timeline"], () => {
-    const [first, ...rest] = [cursor.count, ...cursor.where];
-    const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
-    where.replaceChildren(html("strong", {}, first ?? ""), ...words, still);
+    const turns = cursor.turns ? [" ", html("span", {}, cursor.turns)] : [];
+    where.replaceChildren(html("strong", {}, cursor.count), ...turns, still);
   });
   store.watch(["at", "visible", "timeline", "playing"], () => {
     const timeline = store.get("timeline");

@@ -6,9 +6,10 @@ import { claim, focusable, html } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import { makeOverview } from "./overview";
+import { makePhases } from "./phases";
 import type { Playback } from "./playback";
 import type { StepCursor } from "./step_cursor";
-import { isDrawn, isRare, makeTick, orderOf, TICKS, type TickName } from "./ticks";
+import { isTick, makeTick, orderOf, TICKS, type TickName } from "./ticks";
 import { makeTurns } from "./turns";
 
 const PAGE = 0.1;
@@ -26,8 +27,16 @@ export function makeSlider(
   );
   const ticks = html("div", { class: "gradviz-ticks" });
   const turns = makeTurns();
+  const phases = makePhases((place) => cursor.go(place));
   const overview = makeOverview(cursor);
-  const scale = html("div", { class: "gradviz-scale" }, input, turns.element, ticks);
+  const scale = html(
+    "div",
+    { class: "gradviz-scale" },
+    phases.element,
+    input,
+    turns.element,
+    ticks,
+  );
   const around = html("div", { class: "gradviz-around" }, scale);
   const element = html("div", { class: "gradviz-timeline" }, overview.element, around);
 
@@ -80,10 +89,10 @@ export function makeSlider(
     input.max = String(cursor.last);
     element.style.setProperty("--steps", String(visible.length));
     turns.draw(timeline, visible);
+    phases.draw(timeline, visible);
     const found = eventsOf(timeline, cursor);
     ticks.replaceChildren(...ticksOf(context, timeline, cursor, found));
-    const rare = found.map(([place, [name]]) => [name as TickName, part(place, cursor)] as const);
-    overview.draw(rare.filter(([name]) => isRare(name)));
+    overview.draw(found.map(([place, [name]]) => [name as TickName, part(place, cursor)] as const));
   });
   store.watch(["at", "timeline", "visible"], () => {
     const timeline = store.get("timeline");
@@ -94,6 +103,7 @@ export function makeSlider(
     overview.element.style.setProperty("--place", String(part(place, cursor)));
     follow();
     turns.mark(store.get("at"));
+    phases.mark(place);
   });
   return element;
 }
@@ -112,7 +122,7 @@ function eventsOf(
   const { visible } = cursor;
   const found = new Map<number, Set<TickName>>();
   const add = (index: number, name: string) => {
-    if (!isDrawn(name, visible.length)) return;
+    if (!isTick(name)) return;
     const place = visible.findIndex((step) => step >= index);
     found.set(place, (found.get(place) ?? new Set()).add(name));
   };

@@ -193,10 +193,15 @@ export class StepCursor {
   get where(): readonly string[] {
     const at = this.#store.get("at");
     if (!this.#timeline) return [];
-    const turns = this.#timeline.turnsAt(at).map(turnWords).join(" › ");
-    const { run } = this;
+    const { run, turns } = this;
     const where = run ? ["backward", run.label] : whereOf(this.#timeline, at);
     return [...where, ...(turns ? [turns] : [])];
+  }
+
+  /** Which turns of loops the step is in: "turn 2 of 4", inside of others "turn 1 of 2 › turn 3 of 8". */
+  get turns(): string {
+    const turns = this.#timeline?.turnsAt(this.#store.get("at")) ?? [];
+    return turns.map(turnWords).join(" › ");
   }
 
   get #timeline(): Timeline | undefined {

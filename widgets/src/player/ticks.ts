@@ -12,42 +12,19 @@ export const TICKS = {
     word: "the line of the culprit ran",
     d: "M4.500.8h3l-.7 6.500H5.200zM4.800 9h2.400v2.400H4.800z",
   },
-  backward: { word: "backward started", d: "M10.5 1v10L1.5 6z" },
   stop: { word: "marked by the author", d: "M2.5 1h7v10L6 8l-3.5 3z" },
   counted: {
     word: "many steps, counted",
     d: "M1 5h2.500v2.500H1zM4.800 5h2.500v2.500H4.800zM8.500 5H11v2.500H8.500z",
   },
   look: { word: "worth a look", d: "M6 4a2 2 0 1 1 0 4A2 2 0 1 1 6 4" },
-  hook: { word: "a hook ran", d: "M6 1a2.7 2.7 0 1 1 0 5.400A2.7 2.7 0 1 1 6 1M6 6.400V11.5" },
-  accumulate: { word: "a gradient was accumulated", d: "M9.5 1.500h-7L6.5 6l-4 4.500h7" },
-  free: { word: "saved tensors were freed", d: "M2 3.500h8v6H2z" },
 } as const;
 
 export type TickName = keyof typeof TICKS;
 
 const NAMES = Object.keys(TICKS) as TickName[];
 
-/** With more steps than this, frequent ticks are left out. */
-const CROWDED = 2000;
-/** What is marked where there is little room, too. */
-const RARE: readonly string[] = [
-  "error",
-  "warning",
-  "culprit",
-  "backward",
-  "stop",
-  "counted",
-] satisfies TickName[];
-
-/** Whether the tick exists and is drawn among so many steps. */
-export function isDrawn(name: string, steps: number): name is TickName {
-  return steps > CROWDED ? isRare(name) : name in TICKS;
-}
-
-export function isRare(name: string): name is TickName {
-  return RARE.includes(name);
-}
+export const isTick = (name: string): name is TickName => name in TICKS;
 
 export function orderOf(names: Iterable<TickName>): TickName[] {
   return [...names].sort((a, b) => NAMES.indexOf(a) - NAMES.indexOf(b));

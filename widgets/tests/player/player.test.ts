@@ -33,7 +33,8 @@ const mount = (state = {}) => {
     el.querySelector<T>(selector) as T;
   const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
   const button = (label: string) => one<HTMLButtonElement>(`button[aria-label="${label}"]`);
-  const where = () => one(".gradviz-where").textContent?.trim();
+  const where = () =>
+    one("input[type=range]").getAttribute("aria-valuetext")?.replaceAll(", ", " ");
   const said = () => one("[role=status]").textContent;
   const open = (panel: string) => one(`[id$="-tab-${panel}"]`).click();
   return { model, el, end, one, all, button, where, said, open };
@@ -63,7 +64,7 @@ describe("stepping", () => {
     for (const trait of ["step", "detail", "speed"]) delete model.state[trait];
     const el = document.body.appendChild(document.createElement("div"));
     widget.render({ model, el });
-    expect(el.querySelector(".gradviz-where")?.textContent).toBe("step 3 of 8 line 3");
+    expect(el.querySelector(".gradviz-where")?.textContent).toBe("step 3 of 8");
   });
 
   it("goes forward and back by buttons and tells the kernel the recording's own number", () => {
@@ -289,52 +290,45 @@ describe("the slider", () => {
   });
 
   it("has a tick of its own shape for each kind of event, at the step that shows it", () => {
-    const { all, open } = mount({ step: 0 });
+    const marks = { 3: ["culprit"], 8: ["warning"], 9: ["look"] } as Record<number, string[]>;
+    const views = VIEWS.map((view, i) => (marks[i] ? { ...view, ticks: marks[i] } : view));
+    const { all, open } = mount({ wire: { ...recording, views }, step: 0 });
     open("legend");
     const ticks = all(".gradviz-ticks .gradviz-tick").map((tick) => [
       tick.className.replace("gradviz-tick is-", ""),
       tick.style.getPropertyValue("--at"),
     ]);
     expect(ticks).toEqual([
-      ["backward", "0.5"],
-      ["free", "0.625"],
-      ["accumulate", "0.75"],
-      ["accumulate", "0.875"],
-      ["stop", "0.375"],
+      ["culprit", "0.375"],
+      ["warning", "0.75"],
     ]);
     const shapes = all(".gradviz-legend .gradviz-tick path").map((path) => path.getAttribute("d"));
-    expect(new Set(shapes).size).toBe(4);
+    expect(new Set(shapes).size).toBe(4); // the author's stop, too
   });
 
-  it("draws only rare ticks where there are thousands of steps", () => {
-    const drawn = (times: number) => {
-      const views = Array.from({ length: times }, () => VIEWS).flat();
-      const { all, open } = mount({ wire: { ...recording, views }, step: 0 });
-      open("legend");
-      return [".gradviz-ticks", ".gradviz-legend"].map((where) => [
-        ...new Set(all(`${where} .gradviz-tick`).map((tick) => tick.className.split("is-")[1])),
-      ]);
-    };
-    const all = ["backward", "free", "accumulate", "stop"];
-    expect(drawn(30)[0]).toEqual(all);
-    expect(drawn(230)).toEqual([
-      ["backward", "stop"],
-      ["backward", "stop"],
-    ]);
-  });
-
-  it("has the rare ticks in the line of all steps, those of a kind at one place once", () => {
+  it("has the ticks in the line of all steps, those of a kind at one place once", () => {
     const marks = (times: number) => {
-      const views = Array.from({ length: times }, () => VIEWS).flat();
+      const ticked = VIEWS.map((view, i) => (i === 3 ? { ...view, ticks: ["culprit"] } : view));
+      const views = Array.from({ length: times }, () => ticked).flat();
       const { all } = mount({ wire: { ...recording, views }, step: 0 });
       return all(".gradviz-overview span").map((mark) => mark.className.split("is-")[1]);
     };
-    expect(marks(2)).toEqual(["backward", "backward", "stop"]);
-    expect(marks(60)).toEqual([...Array(60).fill("backward"), "stop"]);
+    expect(marks(2)).toEqual(["culprit", "culprit"]);
     const many = marks(400);
-    expect(new Set(many)).toEqual(new Set(["backward", "stop"]));
+    expect(new Set(many)).toEqual(new Set(["culprit"]));
     expect(many.length).toBeGreaterThan(190);
     expect(many.length).toBeLessThan(210);
+  });
+
+  it("has the parts of training above it in words, which lead to their first steps", () => {
+    const { all, model } = mount({ step: 5 });
+    const parts = () => all(".gradviz-phases > div");
+    expect(parts().map((part) => part.textContent)).toEqual(["forward", "backward", "forward"]);
+    expect(parts().map((part) => part.style.left)).toEqual(["0%", "43.75%", "93.75%"]);
+    expect(parts().map((part) => part.className)).toEqual(["", "is-current", ""]);
+    parts()[2]?.click();
+    expect(model.state.step).toBe(8);
+    expect(parts().map((part) => part.className)).toEqual(["", "", "is-current"]);
   });
 
   it("keeps the current step in the middle of what is seen of it, but not while it is dragged", () => {
@@ -648,7 +642,7 @@ describe("an error", () => {
     const { button, model, one } = mount({ wire: { ...recording, views }, step: 0 });
     button("Jump to error").click();
     expect(model.state.step).toBe(5);
-    expect(one(".gradviz-where").textContent).toContain("line 4 error");
+    expect(one("input[type=range]").getAttribute("aria-valuetext")).toContain("line 4, error");
     expect(one('[data-line="line:0:4"] .gradviz-chip').textContent).toBe("raised");
     expect(one(".gradviz-jump").hidden).toBe(true);
   });
@@ -727,7 +721,7 @@ describe("one widget", () => {
   it("takes another recording that has fewer steps", () => {
     const { model, one } = mount({ step: 8 });
     model.set("wire", { ...recording, views: VIEWS.slice(0, 3) });
-    expect(one(".gradviz-where").textContent).toBe("step 2 of 2 line 2");
+    expect(one(".gradviz-where").textContent).toBe("step 2 of 2");
   });
 
   it("shows hostile words as words", () => {

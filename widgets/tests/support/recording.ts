@@ -63,6 +63,7 @@ const base: StepView = {
   node: null,
   caption: { words: [] },
   tick: "",
+  phase: "forward",
   at: {},
   saved: 0,
   memory: null,
@@ -129,13 +130,14 @@ const PLAIN: StepView[] = [
     ...inside,
     kind: "backward",
     level: 1,
-    tick: "backward",
+    phase: "backward",
     caption: { words: ["backward starts at ", { id: "n0", text: "MulBackward0" }, "."] },
     saved: 8,
   }),
   view({
     ...inside,
     kind: "saved",
+    phase: "backward",
     level: 2,
     node: "n0",
     caption: { words: [{ id: "n0", text: "MulBackward0" }, " reads saved a."] },
@@ -145,9 +147,9 @@ const PLAIN: StepView[] = [
   view({
     ...inside,
     kind: "freed",
+    phase: "backward",
     level: 2,
     node: "n0",
-    tick: "free",
     caption: { words: [{ id: "n0", text: "MulBackward0" }, " has freed what it saved."] },
     at: { "gv-n0": 3 },
     items: { n0: itemOf("n0", "MulBackward0", "freed") },
@@ -156,6 +158,7 @@ const PLAIN: StepView[] = [
   view({
     ...inside,
     kind: "node",
+    phase: "backward",
     level: 1,
     node: "n0",
     caption: {
@@ -166,9 +169,9 @@ const PLAIN: StepView[] = [
   view({
     ...inside,
     kind: "accumulate",
+    phase: "backward",
     level: 2,
     node: "n1",
-    tick: "accumulate",
     caption: { words: [{ id: "n1", text: "a" }, ".grad became 3."] },
     tensors: { t0: tensor("a", true, 0, "3") },
     items: { n1: itemOf("n1", "a", "leaf, .grad 3") },
@@ -177,6 +180,7 @@ const PLAIN: StepView[] = [
   view({
     ...inside,
     kind: "node",
+    phase: "backward",
     level: 1,
     node: "n1",
     caption: { words: ["3 was added to ", { id: "t0", text: "a" }, ".grad."] },
@@ -185,9 +189,9 @@ const PLAIN: StepView[] = [
   view({
     ...inside,
     kind: "node",
+    phase: "backward",
     level: 1,
     node: "n2",
-    tick: "accumulate",
     caption: { words: ["2 was added to ", { id: "t1", text: "b" }, ".grad."] },
     tensors: { t1: tensor("b", true, 0, "2") },
     items: { n2: itemOf("n2", "b", "leaf, .grad 2") },
