@@ -12,9 +12,9 @@ from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number, number_of
+from gradviz.model.node_titles import titles_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
-from gradviz.view.node_titles import titles_of
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
