@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Literal, TypeAlias, overload
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.graph import Graph
 from gradviz.model.records import Number
 
-FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "views", "leaves"]
+FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "leaves"]
 """What a fold is: ``"graph"``, all of it; ``"module"``, what calls of a module made;
 ``"repeat"``, parts of equal structure one after the other, such as layers and time steps;
 ``"turn"``, one of them that is not a module; ``"part"``, consecutive nodes or parts of a repeat;
-``"views"``, a node with the views and casts of its inputs; ``"leaves"``, leaves of one fold."""
+``"leaves"``, leaves of one fold."""
 
 Member: TypeAlias = "int | Fold"
 """A node, by its place in ``graph.nodes``, or a fold."""
@@ -48,8 +49,6 @@ class Fold:
     ``None`` if that is not known."""
     times: int = 0
     """Of a repeat and its parts, how many equal parts are in it; else 0."""
-    head: int | None = None
-    """Of views, the place of the node that uses them; of others ``None``."""
     equal: bool = True
     """Of a repeat, whether its first and last part have the structure of the others too."""
 
@@ -152,6 +151,8 @@ class FoldTree:
             and after them.
         makers: By place the path of the module that made a node, ``None`` where no module did or
             that is not known. Not given, none is known.
+        pairs: Nodes in the box of a node beside them, each with that one, as
+            :func:`~gradviz.model.boxes.pairs_of` finds them; both are in the same fold.
 
     Examples:
         >>> from gradviz.model import Node
@@ -169,6 +170,7 @@ class FoldTree:
         "graph",
         "inferred",
         "makers",
+        "pairs",
         "places",
         "positions",
         "root",
@@ -180,11 +182,13 @@ class FoldTree:
         root: Fold,
         inferred: frozenset[int] = frozenset(),
         makers: Sequence[str | None] | None = None,
+        pairs: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.root = root
         self.inferred = inferred
         self.makers: Sequence[str | None] = makers or [None] * len(graph)
+        self.pairs = pairs
         self._folds: dict[str, Fold] = {}
         self._above: dict[str, Fold] = {}
         self.places: MutableSequence[int] = array("q")
@@ -252,6 +256,10 @@ class FoldTree:
             found.append(member)
             fold = member
         return tuple(found)
+
+    def cards(self, fold: Fold) -> int:
+        """How many cards an open fold has: its members, those in one box together."""
+        return sum(1 for one in fold.members if one not in self.pairs)
 
     def nodes_of(self, fold: Fold) -> Sequence[int]:
         """Places of all nodes of a fold."""

@@ -273,6 +273,10 @@ class GraphIndex:
         """Whether a node is among those that are drawn."""
         return node_id in self._drawn
 
+    def drawn_node(self, node_id: str) -> Node | None:
+        """A node that is drawn, by its id; ``None`` while it does not exist."""
+        return self.rows.get(node_id)
+
     def node_at(self, node_id: str) -> Node | None:
         """A node by its id, also one that is not drawn; ``None`` if it does not exist."""
         place = None if node_id in self.rows else self.graph.place_of(node_id)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from gradviz.model.graph import Graph
+from gradviz.model.records import Node
 from gradviz.view.graph_index import GraphIndex, LookUp
 
 
@@ -31,6 +32,10 @@ class WholeIndex(GraphIndex):
     def is_drawn(self, node_id: str) -> bool:
         """Whether there is such a node."""
         return self.graph.place_of(node_id) is not None
+
+    def drawn_node(self, node_id: str) -> Node | None:
+        """Any node, by its id."""
+        return self.node_at(node_id)
 
     @cached_property
     def used_outputs(self) -> Mapping[str, tuple[int, ...]]:

@@ -209,7 +209,7 @@ def fold_data(fold: Fold, tree: FoldTree, words: FoldFacts, has_inside: bool) ->
         "label": words.label(fold),
         "words": [words.counts(fold)],
         "nodes": fold.nodes,
-        "members": len(fold.members),
+        "members": tree.cards(fold),
         "has_inside": has_inside,
     }
 

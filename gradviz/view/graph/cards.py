@@ -59,9 +59,9 @@ def node_card(
         boxes: The boxes of several nodes.
     """
     others = boxes.members.get(node.id, ()) if content.is_brief else ()
-    made = map(graph_index.rows.get, others)
+    made = map(graph_index.drawn_node, others)
     nodes = [node, *(row for row in made if row is not None)]
-    end = graph_index.rows.get(boxes.ends[node.id]) if others else node
+    end = graph_index.drawn_node(boxes.ends[node.id]) if others else node
 
     def is_drawn(key: str) -> bool:
         return key not in hidden and graph_index.is_drawn(key)
