@@ -32,7 +32,7 @@ class Draft:
     first: int = -1
     """Position of its first node, see :class:`~gradviz.analysis.fold.structure.Structure`."""
     size: int = 0
-    """How many boxes are in it, without leaves."""
+    """How many nodes are in it, without leaves."""
     shape: int = -1
     """A number that folds of equal structure have in common."""
     outgoing: Sequence[Entry] = ()

@@ -81,6 +81,10 @@ class Structure:
         """Position of the first box of a member."""
         return self.position[one] if isinstance(one, int) else one.first
 
+    def size(self, one: DraftMember) -> int:
+        """How many nodes are in a member, without leaves."""
+        return len(self._boxes[one]) if isinstance(one, int) else one.size
+
     def width(self, one: DraftMember) -> int:
         """How many boxes before a member have outputs that are used in it or behind it."""
         return self._widths[self.first(one)]
@@ -116,7 +120,7 @@ class Structure:
                 elif until is None or at < until:
                     inner.append((at - start, slot, target - start, output))
         draft.outgoing = outgoing
-        draft.size = sum(1 if isinstance(one, int) else one.size for one in draft.members)
+        draft.size = sum(map(self.size, draft.members))
         key = (
             draft.kind,
             draft.type,
