@@ -152,10 +152,7 @@ class FoldScenes(Scenes):
         """A card per member, of a box one."""
         made: dict[str, Card] = {}
         boxes = self.boxes if content.is_brief else NO_BOXES
-        hidden: dict[str, set[str]] = defaultdict(set)
-        for place, values in _crowds(inside).items():
-            key = self._key(place)
-            hidden[boxes.heads.get(key, key)].update(self._key(value[0]) for value in values)
+        crowds = self._crowds(inside, boxes)
         for member in inside.fold.members:
             if isinstance(member, Fold):
                 rim = self.insides.rim(member.id)
@@ -164,8 +161,26 @@ class FoldScenes(Scenes):
                 )
             elif (key := self._key(member)) not in boxes.heads:
                 node = self.graph_index.graph.nodes[member]
-                made[key] = cards.node_card(node, self.graph_index, content, hidden[key], boxes)
+                made[key] = cards.node_card(node, self.graph_index, content, crowds[key], boxes)
         return made
+
+    def _crowds(self, inside: Inside, boxes: Boxes) -> Mapping[str, set[str]]:
+        """For each card of a node, the nodes whose values come from one fold or over the rim, where
+        these are so many that they have one port together."""
+        counts: dict[tuple[str, int | None], list[str]] = {}
+        members = inside.fold.members
+        for link in inside.links:
+            if link.head is None or isinstance(place := members[link.head], Fold):
+                continue
+            if link.tail is None or isinstance(members[link.tail], Fold):
+                key = self._key(place)
+                ends = boxes.heads.get(key, key), link.tail
+                counts.setdefault(ends, []).append(self._key(link.value[0]))
+        crowds: dict[str, set[str]] = defaultdict(set)
+        for (card, _), keys in counts.items():
+            if len(keys) > PORTS:
+                crowds[card].update(keys)
+        return crowds
 
     def _wires(self, inside: Inside, made: dict[str, Card]) -> Iterator[DrawnLink]:
         """The links between the members, and those over the rim; links that have the same ends
@@ -258,20 +273,3 @@ class FoldScenes(Scenes):
         for entry in link.entries:
             node = self._key(entry[0])
             yield (card, by_slot.get((node, entry[1]), shared.get(node, 0))), (entry,)
-
-
-def _crowds(inside: Inside) -> dict[int, list[Value]]:
-    """Of each node among the members, by its place, the values that come from one fold or over the
-    rim, where these are so many that they have one port together."""
-    counts: dict[tuple[int, int | None], list[Value]] = {}
-    members = inside.fold.members
-    for link in inside.links:
-        if link.head is None or isinstance(place := members[link.head], Fold):
-            continue
-        if link.tail is None or isinstance(members[link.tail], Fold):
-            counts.setdefault((place, link.tail), []).append(link.value)
-    crowds: dict[int, list[Value]] = {}
-    for (place, _), values in counts.items():
-        if len(values) > PORTS:
-            crowds.setdefault(place, []).extend(values)
-    return crowds
