@@ -8,10 +8,9 @@ nothing named between.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
-from gradviz.model.fold import Users
 from gradviz.model.graph import Graph
 from gradviz.model.node_titles import titles_of
 from gradviz.model.operations import VIEWS
@@ -20,6 +19,7 @@ _ONE_OPERATION: Final = frozenset(
     ("LogSoftmaxBackward0", f"NllLoss{kind}Backward0") for kind in ("", "2D")
 )
 """Nodes that compute one thing together."""
+_MAY_BE_INSIDE: Final = VIEWS | {name for name, _ in _ONE_OPERATION}
 
 
 def pairs_of(graph: Graph, calls: Sequence[Hashable] | None = None) -> dict[int, int]:
@@ -31,7 +31,39 @@ def pairs_of(graph: Graph, calls: Sequence[Hashable] | None = None) -> dict[int,
         graph: The graph.
         calls: What made each node, by place; if given, no box has nodes of several.
     """
-    return dict(_Pairs(graph, calls).found())
+    names, hooks, titles = graph.names, graph.columns.hooks, titles_of(graph)
+    known = {info.node for info in graph.tensors if info.name or info.retains_grad}
+    known |= {node for node, _ in graph.roots}
+
+    def made_of(place: int) -> int | None:
+        """What a view is made of, if no module is called for it and it has no hook."""
+        if names[place] not in VIEWS or hooks[place] or graph.id_at(place) in titles:
+            return None
+        inputs = set(filter(None, graph.targets[place]))
+        return next(iter(inputs))[0] if len(inputs) == 1 else None
+
+    def used_by(place: int) -> int | None:
+        """The one node that what a node makes goes to, if that has no name."""
+        users = {user for user, _ in graph.users[place]}
+        is_known = len(users) != 1 or hooks[place] or graph.id_at(place) in known
+        return None if is_known else users.pop()
+
+    found: dict[int, int] = {}
+    makers = calls or graph.makers
+    places = [place for place in graph.order if names[place] in _MAY_BE_INSIDE]
+    for place in places:
+        if (maker := made_of(place)) is not None and graph.variables[maker] is None:
+            is_part = maker in found or made_of(maker) is None
+            if is_part and makers[maker] == makers[place] and used_by(maker) is not None:
+                found[place] = maker
+    for place in places:
+        if place not in found and (user := used_by(place)) is not None:
+            pair = names[place], names[user]
+            is_part = pair in _ONE_OPERATION and graph.id_at(place) not in titles
+            is_inside = calls is None or calls[place] == calls[user]
+            if is_inside and (is_part or made_of(place) is not None):
+                found[place] = user
+    return found
 
 
 def heads_of(pairs: Mapping[int, int]) -> dict[int, int]:
@@ -52,59 +84,3 @@ def heads_of(pairs: Mapping[int, int]) -> dict[int, int]:
             place = pairs[place]
         found |= dict.fromkeys(before, found.get(place, place))
     return found
-
-
-class _Pairs:
-    """Nodes that are in the box of a node beside them."""
-
-    def __init__(self, graph: Graph, calls: Sequence[Hashable] | None) -> None:
-        self._graph, self._titles, self._calls = graph, titles_of(graph), calls
-        self._named = {info.node for info in graph.tensors if info.name or info.retains_grad}
-        self._roots = {place for place, _ in graph.root_places}
-        self._entries = Users(graph)
-
-    def found(self) -> Iterator[tuple[int, int]]:
-        """Such nodes, each with the one that it is with."""
-        graph, calls, with_maker = self._graph, self._calls, set[int]()
-        makers = calls or graph.makers
-        for place in graph.order:
-            if not self._is_view(place):
-                continue
-            (maker,) = {target for target, _ in filter(None, graph.targets[place])}
-            is_part = maker in with_maker or not self._is_view(maker)
-            is_part = is_part and makers[maker] == makers[place]
-            if is_part and graph.variables[maker] is None and self._is_passed(maker):
-                with_maker.add(place)
-                yield place, maker
-        for place in graph.order:
-            if place in with_maker or graph.names[place] not in _MAY_BE_USED:
-                continue
-            if not self._is_passed(place):
-                continue
-            (user,) = self._users(place)
-            pair = graph.names[place], graph.names[user]
-            is_part = pair in _ONE_OPERATION and graph.id_at(place) not in self._titles
-            is_inside = calls is None or calls[place] == calls[user]
-            if is_inside and (is_part or self._is_view(place)):
-                yield place, user
-
-    def _is_view(self, place: int) -> bool:
-        """Whether it is a view that no module is called for, with one input and without a hook."""
-        graph = self._graph
-        if graph.names[place] not in VIEWS or graph.id_at(place) in self._titles:
-            return False
-        inputs = set(filter(None, graph.targets[place]))
-        return len(inputs) == 1 and not graph.columns.hooks[place]
-
-    def _is_passed(self, place: int) -> bool:
-        """Whether what it makes has no name and goes to one node only."""
-        graph = self._graph
-        is_known = graph.id_at(place) in self._named or place in self._roots
-        return not is_known and len(self._users(place)) == 1 and not graph.columns.hooks[place]
-
-    def _users(self, place: int) -> set[int]:
-        return {user for user, _ in self._entries[place]}
-
-
-_MAY_BE_USED: Final = VIEWS | {name for name, _ in _ONE_OPERATION}
-"""Nodes that may be in the box of the one that uses them."""

@@ -6,9 +6,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from types import MappingProxyType
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.graph import Graph
@@ -166,7 +165,6 @@ class FoldTree:
         "_above",
         "_folds",
         "_rims",
-        "_users",
         "graph",
         "inferred",
         "makers",
@@ -195,7 +193,6 @@ class FoldTree:
         """All nodes, by their places, as they are in the tree from its beginning to its end."""
         self.positions: MutableSequence[int] = array("q", [-1]) * len(graph)
         """For each place, where it is in :attr:`places`; the nodes of a fold are side by side."""
-        self._users: Users | None = None
         self._rims: dict[str, array[int]] | None = None
         todo: list[Member] = [root]
         while todo:
@@ -278,20 +275,13 @@ class FoldTree:
     def _start(self, one: Member) -> int:
         return one.first if isinstance(one, Fold) else self.positions[one]
 
-    @property
-    def users(self) -> Users:
-        """Per node the entries that point to it: place of the node that has it, and slot."""
-        if self._users is None:
-            self._users = Users(self.graph)
-        return self._users
-
     def inside(self, fold: Fold) -> Inside:
         """The members of a fold, and how values go between them and over its rim.
 
         The time grows with the members of the fold and with the values over their rims; the first
         time with the whole graph.
         """
-        following, users, positions = self.graph.targets, self.users, self.positions
+        following, users, positions = self.graph.targets, self.graph.users, self.positions
         low, high = fold.first, fold.first + fold.nodes
         starts = [*map(self._start, fold.members)]
 
@@ -336,48 +326,6 @@ class FoldTree:
                 yield one
             else:
                 yield from self._rims[one.id]
-
-
-class Users(Sequence[Sequence[Value]]):
-    """Per node of a graph the entries that point to it: place of the node that has it, and slot.
-
-    Examples:
-        >>> from gradviz.model import Node
-        >>> nodes = [Node("n0", "SinBackward0", (("n1", 0),)), Node("n1", "CosBackward0", (None,))]
-        >>> list(Users(Graph.of(nodes, [("n0", 0)])))
-        [[], [(0, 0)]]
-    """
-
-    __slots__ = ("_entries", "_starts")
-
-    def __init__(self, graph: Graph) -> None:
-        counts = array("q", bytes(8 * (len(graph) + 1)))
-        for row in graph.targets:
-            for entry in row:
-                if entry is not None:
-                    counts[entry[0] + 1] += 1
-        self._starts = array("q", accumulate(counts))
-        free = array("q", self._starts)
-        self._entries = array("q", bytes(16 * self._starts[-1]))
-        for place, row in enumerate(graph.targets):
-            for slot, entry in enumerate(row):
-                if entry is not None:
-                    at = 2 * free[entry[0]]
-                    self._entries[at], self._entries[at + 1] = place, slot
-                    free[entry[0]] += 1
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    @overload
-    def __getitem__(self, index: int) -> Sequence[Value]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sequence[Value]]: ...
-    def __getitem__(self, index: int | slice) -> Sequence[Value] | Sequence[Sequence[Value]]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        low, high = 2 * self._starts[index], 2 * self._starts[index + 1]
-        return [(self._entries[at], self._entries[at + 1]) for at in range(low, high, 2)]
 
 
 def _rims(tree: FoldTree) -> dict[str, array[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 from gradviz.model.graph import Graph
@@ -59,17 +59,9 @@ class WholeIndex(GraphIndex):
 
         return LookUp((), used)
 
-    @cached_property
-    def _users(self) -> Sequence[Sequence[int]]:
-        users: list[dict[int, None]] = [{} for _ in range(len(self.graph))]
-        for place, row in enumerate(self.graph.targets):
-            for entry in row:
-                if entry is not None:
-                    users[entry[0]][place] = None
-        return [tuple(places) for places in users]
-
     def _consumers_of(self, key: str) -> tuple[str, ...]:
         place = self.graph.place_of(key)
         if place is None:
             return ()
-        return tuple(map(self.graph.id_at, self._users[place]))
+        users = dict.fromkeys(user for user, _ in self.graph.users[place])
+        return tuple(map(self.graph.id_at, users))

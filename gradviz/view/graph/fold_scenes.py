@@ -70,7 +70,7 @@ class Insides:
     def _leaves(self, value: Value, fold: Fold) -> bool:
         """Whether a value is used outside of a fold."""
         tree = self.tree
-        for user, slot in tree.users[value[0]]:
+        for user, slot in tree.graph.users[value[0]]:
             is_inside = fold.first <= tree.positions[user] < fold.first + fold.nodes
             if not is_inside and tree.graph.targets[user][slot] == value:
                 return True
@@ -229,7 +229,7 @@ class FoldScenes(Scenes):
             yield self._key(place), slot
             return
         tree, fold = self._tree, inside.fold
-        for user, at in tree.users[link.value[0]]:
+        for user, at in tree.graph.users[link.value[0]]:
             is_inside = fold.first <= tree.positions[user] < fold.first + fold.nodes
             if not is_inside and tree.graph.targets[user][at] == link.value:
                 yield self._key(user), at
