@@ -30,13 +30,13 @@ def titles_of(graph: Graph) -> Mapping[str, str]:
     found: dict[str, str] = {}
     names, targets, variables = graph.names, graph.targets, graph.variables
     weights = {key for one in graph.modules for key in one.tensors}
-    for place, name in enumerate(names):
+    for place, (name, calls) in enumerate(zip(names, graph.calls)):
         for factor in _right_factors(graph, place) if name in _PRODUCTS else ():
             behind = [variables[entry[0]] for entry in targets[factor] if entry]
             is_weight = name == "AddmmBackward0" or not weights.isdisjoint(behind)
             if names[factor] == "TBackward0" and is_weight:
                 found[graph.id_at(place)] = "linear"
-        for path, number in graph.calls[place] if variables[place] is None else ():
+        for path, number in calls if variables[place] is None else ():
             if path in known and path not in outer:
                 made.setdefault(number, (known[path], []))[1].append(place)
     for name, places in made.values():
