@@ -78,17 +78,14 @@ class Boxes:
         """
         key, names = graph.id_at, graph.names
         pairs = {a: b for a, b in pairs.items() if is_drawn(key(a)) and is_drawn(key(b))}
-        heads, members = heads_of(pairs), dict[int, list[int]]()
-        inside, ends = {*heads, *heads.values()}, dict[int, int]()
-        for place in graph.order if inside else ():
-            if place in inside:
-                ends[heads.get(place, place)] = place
-            if place in heads:
-                members.setdefault(heads[place], []).append(place)
+        heads, boxes = heads_of(pairs), dict[int, list[int]]()
+        inside = {*heads, *heads.values()}
+        for place in filter(inside.__contains__, graph.order):
+            boxes.setdefault(heads.get(place, place), []).append(place)
         return cls(
             {key(place): key(head) for place, head in heads.items()},
-            {key(head): tuple(map(key, places)) for head, places in members.items()},
-            {key(head): key(end) for head, end in ends.items()},
+            {key(head): tuple(key(k) for k in keys if k != head) for head, keys in boxes.items()},
+            {key(head): key(places[-1]) for head, places in boxes.items()},
             {key(head): CROSS_ENTROPY for a, head in heads.items() if names[a] not in VIEWS},
         )
 
