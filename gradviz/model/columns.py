@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, overload
+from itertools import accumulate
+from typing import Any, Final, TypeAlias, overload
 
 from gradviz.model.records import Attribute, Hook, Node, NodeState, SavedTensor
 
@@ -170,3 +172,50 @@ class Nodes(Sequence[Node]):
         )
         facts = {name: getattr(columns, name)[i] for name in OTHER_COLUMNS}
         return Node(id=f"n{numbers[i]}", name=columns.name[i], next_functions=following, **facts)
+
+
+Entry: TypeAlias = tuple[int, int]
+"""Place of a node, and slot or output number."""
+
+
+class Users(Sequence[Sequence[Entry]]):
+    """Per node of a graph the entries that point to it: place of the node that has it, and slot.
+
+    Args:
+        targets: The entries of each node: place of the node that one leads to, and which output.
+
+    Examples:
+        >>> list(Users([((1, 0),), (None,)]))
+        [[], [(0, 0)]]
+    """
+
+    __slots__ = ("_entries", "_starts")
+
+    def __init__(self, targets: Sequence[tuple[Entry | None, ...]]) -> None:
+        counts = array("q", bytes(8 * (len(targets) + 1)))
+        for row in targets:
+            for entry in row:
+                if entry is not None:
+                    counts[entry[0] + 1] += 1
+        self._starts = array("q", accumulate(counts))
+        free = array("q", self._starts)
+        self._entries = array("q", bytes(16 * self._starts[-1]))
+        for place, row in enumerate(targets):
+            for slot, entry in enumerate(row):
+                if entry is not None:
+                    at = 2 * free[entry[0]]
+                    self._entries[at], self._entries[at + 1] = place, slot
+                    free[entry[0]] += 1
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[Entry]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sequence[Entry]]: ...
+    def __getitem__(self, index: int | slice) -> Sequence[Entry] | Sequence[Sequence[Entry]]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        low, high = 2 * self._starts[index], 2 * self._starts[index + 1]
+        return [(self._entries[at], self._entries[at + 1]) for at in range(low, high, 2)]

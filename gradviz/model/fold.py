@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Literal, TypeAlias, overload
+from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.graph import Graph
 from gradviz.model.records import Number
 
-FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "views", "leaves"]
+FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "leaves"]
 """What a fold is: ``"graph"``, all of it; ``"module"``, what calls of a module made;
 ``"repeat"``, parts of equal structure one after the other, such as layers and time steps;
 ``"turn"``, one of them that is not a module; ``"part"``, consecutive nodes or parts of a repeat;
-``"views"``, a node with the views and casts of its inputs; ``"leaves"``, leaves of one fold."""
+``"leaves"``, leaves of one fold."""
 
 Member: TypeAlias = "int | Fold"
 """A node, by its place in ``graph.nodes``, or a fold."""
@@ -48,8 +48,6 @@ class Fold:
     ``None`` if that is not known."""
     times: int = 0
     """Of a repeat and its parts, how many equal parts are in it; else 0."""
-    head: int | None = None
-    """Of views, the place of the node that uses them; of others ``None``."""
     equal: bool = True
     """Of a repeat, whether its first and last part have the structure of the others too."""
 
@@ -152,6 +150,8 @@ class FoldTree:
             and after them.
         makers: By place the path of the module that made a node, ``None`` where no module did or
             that is not known. Not given, none is known.
+        pairs: Nodes in the box of a node beside them, each with that one, as
+            :func:`~gradviz.model.boxes.pairs_of` finds them; both are in the same fold.
 
     Examples:
         >>> from gradviz.model import Node
@@ -165,10 +165,10 @@ class FoldTree:
         "_above",
         "_folds",
         "_rims",
-        "_users",
         "graph",
         "inferred",
         "makers",
+        "pairs",
         "places",
         "positions",
         "root",
@@ -180,18 +180,19 @@ class FoldTree:
         root: Fold,
         inferred: frozenset[int] = frozenset(),
         makers: Sequence[str | None] | None = None,
+        pairs: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.root = root
         self.inferred = inferred
         self.makers: Sequence[str | None] = makers or [None] * len(graph)
+        self.pairs = pairs
         self._folds: dict[str, Fold] = {}
         self._above: dict[str, Fold] = {}
         self.places: MutableSequence[int] = array("q")
         """All nodes, by their places, as they are in the tree from its beginning to its end."""
         self.positions: MutableSequence[int] = array("q", [-1]) * len(graph)
         """For each place, where it is in :attr:`places`; the nodes of a fold are side by side."""
-        self._users: Users | None = None
         self._rims: dict[str, array[int]] | None = None
         todo: list[Member] = [root]
         while todo:
@@ -253,6 +254,10 @@ class FoldTree:
             fold = member
         return tuple(found)
 
+    def cards(self, fold: Fold) -> int:
+        """How many cards an open fold has: its members, those in one box together."""
+        return sum(1 for one in fold.members if one not in self.pairs)
+
     def nodes_of(self, fold: Fold) -> Sequence[int]:
         """Places of all nodes of a fold."""
         return self.places[fold.first : fold.first + fold.nodes]
@@ -270,20 +275,13 @@ class FoldTree:
     def _start(self, one: Member) -> int:
         return one.first if isinstance(one, Fold) else self.positions[one]
 
-    @property
-    def users(self) -> Users:
-        """Per node the entries that point to it: place of the node that has it, and slot."""
-        if self._users is None:
-            self._users = Users(self.graph)
-        return self._users
-
     def inside(self, fold: Fold) -> Inside:
         """The members of a fold, and how values go between them and over its rim.
 
         The time grows with the members of the fold and with the values over their rims; the first
         time with the whole graph.
         """
-        following, users, positions = self.graph.targets, self.users, self.positions
+        following, users, positions = self.graph.targets, self.graph.users, self.positions
         low, high = fold.first, fold.first + fold.nodes
         starts = [*map(self._start, fold.members)]
 
@@ -328,48 +326,6 @@ class FoldTree:
                 yield one
             else:
                 yield from self._rims[one.id]
-
-
-class Users(Sequence[Sequence[Value]]):
-    """Per node of a graph the entries that point to it: place of the node that has it, and slot.
-
-    Examples:
-        >>> from gradviz.model import Node
-        >>> nodes = [Node("n0", "SinBackward0", (("n1", 0),)), Node("n1", "CosBackward0", (None,))]
-        >>> list(Users(Graph.of(nodes, [("n0", 0)])))
-        [[], [(0, 0)]]
-    """
-
-    __slots__ = ("_entries", "_starts")
-
-    def __init__(self, graph: Graph) -> None:
-        counts = array("q", bytes(8 * (len(graph) + 1)))
-        for row in graph.targets:
-            for entry in row:
-                if entry is not None:
-                    counts[entry[0] + 1] += 1
-        self._starts = array("q", accumulate(counts))
-        free = array("q", self._starts)
-        self._entries = array("q", bytes(16 * self._starts[-1]))
-        for place, row in enumerate(graph.targets):
-            for slot, entry in enumerate(row):
-                if entry is not None:
-                    at = 2 * free[entry[0]]
-                    self._entries[at], self._entries[at + 1] = place, slot
-                    free[entry[0]] += 1
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    @overload
-    def __getitem__(self, index: int) -> Sequence[Value]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sequence[Value]]: ...
-    def __getitem__(self, index: int | slice) -> Sequence[Value] | Sequence[Sequence[Value]]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        low, high = 2 * self._starts[index], 2 * self._starts[index + 1]
-        return [(self._entries[at], self._entries[at + 1]) for at in range(low, high, 2)]
 
 
 def _rims(tree: FoldTree) -> dict[str, array[int]]:

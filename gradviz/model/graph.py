@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from gradviz.model.columns import COLUMN_NAMES, Columns, ColumnsOf, Nodes, number_of
+from gradviz.model.columns import COLUMN_NAMES, Columns, ColumnsOf, Nodes, Users, number_of
 from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.formatting import plural
@@ -266,6 +266,11 @@ class Graph(Displayed):
     def output_shapes(self) -> Sequence[tuple[tuple[int, ...] | None, ...]]:
         """The shapes of what each node's forward returned, as :attr:`Node.output_shapes`."""
         return self._columns.output_shapes
+
+    @property
+    def users(self) -> Users:
+        """Per node the entries that point to it: place of the node that has it, and slot."""
+        return self._kept("users", lambda: Users(self.targets))
 
     @property
     def makers(self) -> Sequence[str | None]:

@@ -1,21 +1,14 @@
-"""Which nodes are one box: what a person wrote as one operation.
-
-A view has the numbers of what it is made of. Where those have no name, it is in the box of the node
-that made them, if no other module did; where it has none itself, in the box of the one node that
-uses it. So the transposed weight of a linear layer is in its box. Cross entropy is two nodes, with
-nothing named between.
-"""
+"""The boxes of several nodes in a picture, and where what they are of is said."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from gradviz.model.fold import Users
+from gradviz.model.boxes import heads_of, pairs_of
 from gradviz.model.graph import Graph
 from gradviz.model.operations import VIEWS
-from gradviz.view.node_titles import titles_of
 
 CROSS_ENTROPY: Final = "cross entropy"
 ROWS: Final = 6
@@ -68,22 +61,33 @@ class Boxes:
             saving: Tensors outside the graph with the nodes that save them.
             is_drawn: Whether a node is drawn; if not given all are.
         """
-        found = _Pairs(graph).heads()
-        pairs = {key: head for key, head in found if is_drawn(key) and is_drawn(head)}
-        order = {graph.id_at(place): at for at, place in enumerate(graph.order)}
-        heads, members, titles = dict[str, str](), dict[str, list[str]](), dict[str, str]()
-        for key in sorted(pairs, key=order.__getitem__):
-            head = pairs[key]
-            while head in pairs:
-                head = pairs[head]
-            heads[key] = head
-            members.setdefault(head, []).append(key)
-            if graph[key].name not in VIEWS:
-                titles[head] = CROSS_ENTROPY
-        ends = {one: max((one, *keys), key=order.__getitem__) for one, keys in members.items()}
-        rest = {one: tuple(keys) for one, keys in members.items()}
-        owners = dict(_owners(graph, heads, saving or {}))
-        return cls(heads, rest, ends, titles, owners, _rows(graph, heads) > ROWS)
+        made = cls.of_pairs(graph, pairs_of(graph), is_drawn)
+        owners = dict(_owners(graph, made.heads, saving or {}))
+        return replace(made, owners=owners, is_tight=_rows(graph, made.heads) > ROWS)
+
+    @classmethod
+    def of_pairs(
+        cls, graph: Graph, pairs: Mapping[int, int], is_drawn: Callable[[str], bool]
+    ) -> Boxes:
+        """The boxes of nodes that are in the box of a node beside them.
+
+        Args:
+            graph: The graph.
+            pairs: Such nodes, each with the one beside it, by their places.
+            is_drawn: Whether a node is drawn, and not apart.
+        """
+        key, names = graph.id_at, graph.names
+        pairs = {a: b for a, b in pairs.items() if is_drawn(key(a)) and is_drawn(key(b))}
+        heads, boxes = heads_of(pairs), dict[int, list[int]]()
+        inside = {*heads, *heads.values()}
+        for place in filter(inside.__contains__, graph.order):
+            boxes.setdefault(heads.get(place, place), []).append(place)
+        return cls(
+            {key(place): key(head) for place, head in heads.items()},
+            {key(head): tuple(key(k) for k in keys if k != head) for head, keys in boxes.items()},
+            {key(head): key(places[-1]) for head, places in boxes.items()},
+            {key(head): CROSS_ENTROPY for a, head in heads.items() if names[a] not in VIEWS},
+        )
 
 
 def _rows(graph: Graph, heads: Mapping[str, str]) -> int:
@@ -134,56 +138,5 @@ def without_unused(saving: Saving, graph: Graph) -> Saving:
     return {key: savers for key, savers in saving.items() if savers or key not in unused}
 
 
-class _Pairs:
-    """Nodes that are in the box of a node beside them."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._titles = graph, titles_of(graph)
-        self._named = {info.node for info in graph.tensors if info.name or info.retains_grad}
-        self._roots = {place for place, _ in graph.root_places}
-        self._entries = Users(graph)
-
-    def heads(self) -> Iterator[tuple[str, str]]:
-        """Such nodes, each with the one that it is with."""
-        graph, with_maker = self._graph, set[int]()
-        for place in graph.order:
-            if not self._is_view(place):
-                continue
-            (maker,) = {target for target, _ in filter(None, graph.targets[place])}
-            is_part = maker in with_maker or not self._is_view(maker)
-            is_part = is_part and graph.makers[maker] == graph.makers[place]
-            if is_part and graph.variables[maker] is None and self._is_passed(maker):
-                with_maker.add(place)
-                yield graph.id_at(place), graph.id_at(maker)
-        for place in graph.order:
-            if place in with_maker or not self._is_passed(place):
-                continue
-            (user,) = self._users(place)
-            pair = graph.names[place], graph.names[user]
-            is_part = pair in _ONE_OPERATION and graph.id_at(place) not in self._titles
-            if self._is_view(place) or is_part:
-                yield graph.id_at(place), graph.id_at(user)
-
-    def _is_view(self, place: int) -> bool:
-        """Whether it is a view that no module is called for, with one input and without a hook."""
-        graph = self._graph
-        key, inputs = graph.id_at(place), set(filter(None, graph.targets[place]))
-        is_own = graph.names[place] not in VIEWS or key in self._titles
-        return not is_own and len(inputs) == 1 and not graph.nodes[place].hooks
-
-    def _is_passed(self, place: int) -> bool:
-        """Whether what it makes has no name and goes to one node only."""
-        graph = self._graph
-        is_known = graph.id_at(place) in self._named or place in self._roots
-        return not is_known and len(self._users(place)) == 1 and not graph.nodes[place].hooks
-
-    def _users(self, place: int) -> set[int]:
-        return {user for user, _ in self._entries[place]}
-
-
 NO_BOXES: Final = Boxes()
 """None: each node has its own."""
-_ONE_OPERATION: Final = frozenset(
-    ("LogSoftmaxBackward0", f"NllLoss{kind}Backward0") for kind in ("", "2D")
-)
-"""Nodes that compute one thing together."""

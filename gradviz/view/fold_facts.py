@@ -9,18 +9,15 @@ from gradviz.model.fold import Fold, FoldKind, FoldTotals
 from gradviz.model.folding import Folding
 from gradviz.model.records import Node
 from gradviz.view import formatting
-from gradviz.view.fold_words import node_name, title
+from gradviz.view.fold_words import title
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
-NAMES: Final = 3
-"""Nodes that the title of a part lists."""
 KINDS: Final[Mapping[FoldKind, str]] = {
     "graph": "the whole graph",
     "repeat": "repeated parts",
     "turn": "one of several equal parts",
     "part": "nodes that follow each other",
-    "views": "a node with the views and casts of its inputs",
     "leaves": "leaves",
 }
 """What a fold is that is not of a module."""
@@ -170,18 +167,8 @@ class FoldFacts:
             return ""
         return f"{found:,} of {fold.nodes:,} nodes, from parameters and the nodes around"
 
-    def with_head(self, fold: Fold) -> str:
-        """The views that are folded into the card of a node: ``"t, view"``."""
-        places = (place for place in self._tree.nodes_of(fold) if place != fold.head)
-        return self._listed([node_name(self._tree, place).lower() for place in places])
-
     def path(self, fold: Fold | None) -> str:
         """The path of the module that a fold is in, or is."""
         while fold is not None and not fold.path:
             fold = self._tree.above(fold.id)
         return "" if fold is None else fold.path
-
-    def _listed(self, names: list[str]) -> str:
-        several = list(dict.fromkeys(names))
-        more = ", …" if len(several) > NAMES else ""
-        return ", ".join(several[:NAMES]) + more

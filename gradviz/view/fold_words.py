@@ -30,8 +30,6 @@ def title(tree: FoldTree, fold: Fold) -> str:
         return "the whole graph"
     if fold.kind == "leaves":
         return formatting.plural(fold.nodes, "leaf")
-    if fold.kind == "views" and fold.head is not None:
-        return clean(tree.graph.names[fold.head])
     if fold.times:
         return _equal_parts(tree, fold, fold)
     if fold.kind == "turn":
@@ -129,7 +127,7 @@ def _equal_parts(tree: FoldTree, fold: Fold, seen_from: Fold) -> str:
     times = f"×{fold.times:,}"
     parts = list(_parts(tree, fold))
     folds = [one for one in parts if isinstance(one, Fold)]
-    if len(folds) < len(parts) or not folds or folds[0].kind == "views":
+    if len(folds) < len(parts) or not folds:
         if fold.path:
             return formatting.join(
                 (f"{_relative(tree, seen_from, fold.path)} {times}", clean(fold.type))
@@ -214,12 +212,14 @@ def _parts(tree: FoldTree, fold: Fold) -> Iterator[Member]:
 
 
 def _made(tree: FoldTree, fold: Fold) -> tuple[Member, ...]:
-    """The members without leaves; these only where there is nothing else."""
-    variables = tree.graph.variables
+    """The members without leaves, of boxes the nodes that they are called by; leaves only where
+    there is nothing else."""
+    variables, pairs = tree.graph.variables, tree.pairs
     made = (
         one
         for one in fold.members
         if (one.kind != "leaves" if isinstance(one, Fold) else variables[one] is None)
+        and one not in pairs
     )
     return tuple(made) or fold.members
 
@@ -239,13 +239,11 @@ def _number(tree: FoldTree, fold: Fold) -> int:
 
 
 def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
-    """What the members of a fold do: modules, and operations of nodes that are in none; of views
-    that of the node that uses them, leaves only where there is nothing else."""
+    """What the members of a fold do: modules, and operations of boxes that are in none; leaves
+    only where there is nothing else."""
     for one in _made(tree, fold):
         if not isinstance(one, Fold):
             yield node_name(tree, one)
-        elif one.head is not None:
-            yield node_name(tree, one.head)
         elif one.kind == "module" or one.kind == "leaves":
             yield title(tree, one)
         else:

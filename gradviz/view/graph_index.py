@@ -12,9 +12,9 @@ from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number, number_of
+from gradviz.model.node_titles import titles_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
-from gradviz.view.node_titles import titles_of
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
@@ -272,6 +272,10 @@ class GraphIndex:
     def is_drawn(self, node_id: str) -> bool:
         """Whether a node is among those that are drawn."""
         return node_id in self._drawn
+
+    def drawn_node(self, node_id: str) -> Node | None:
+        """A node that is drawn, by its id; ``None`` while it does not exist."""
+        return self.rows.get(node_id)
 
     def node_at(self, node_id: str) -> Node | None:
         """A node by its id, also one that is not drawn; ``None`` if it does not exist."""

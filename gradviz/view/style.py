@@ -147,9 +147,6 @@ _FOLD_RULES: Final = """
 .gv-fold>.gv-band{fill:$held-fill}
 .gv-fold>.gv-warn{fill:$modified;font-weight:600}
 .gv-fold-sign{fill:none;stroke:$held;stroke-width:1.3}
-.gv-views>.gv-card{stroke:$line;stroke-width:1.2}
-.gv-views>.gv-band{fill:$head}
-.gv-views>.gv-fold-sign{stroke:$muted}
 .gv-leaves>.gv-card{stroke:$leaf}
 .gv-leaves>.gv-band{fill:$leaf-fill}
 .gv-leaves>.gv-fold-sign{stroke:$leaf}

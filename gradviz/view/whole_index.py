@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 from gradviz.model.graph import Graph
+from gradviz.model.records import Node
 from gradviz.view.graph_index import GraphIndex, LookUp
 
 
@@ -32,6 +33,10 @@ class WholeIndex(GraphIndex):
         """Whether there is such a node."""
         return self.graph.place_of(node_id) is not None
 
+    def drawn_node(self, node_id: str) -> Node | None:
+        """Any node, by its id."""
+        return self.node_at(node_id)
+
     @cached_property
     def used_outputs(self) -> Mapping[str, tuple[int, ...]]:
         """Output numbers of each node that an edge or a root uses."""
@@ -54,17 +59,9 @@ class WholeIndex(GraphIndex):
 
         return LookUp((), used)
 
-    @cached_property
-    def _users(self) -> Sequence[Sequence[int]]:
-        users: list[dict[int, None]] = [{} for _ in range(len(self.graph))]
-        for place, row in enumerate(self.graph.targets):
-            for entry in row:
-                if entry is not None:
-                    users[entry[0]][place] = None
-        return [tuple(places) for places in users]
-
     def _consumers_of(self, key: str) -> tuple[str, ...]:
         place = self.graph.place_of(key)
         if place is None:
             return ()
-        return tuple(map(self.graph.id_at, self._users[place]))
+        users = dict.fromkeys(user for user, _ in self.graph.users[place])
+        return tuple(map(self.graph.id_at, users))

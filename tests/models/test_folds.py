@@ -25,9 +25,9 @@ def folded(name: str) -> Folding:
 
 
 def titles(folding: Folding, path: str) -> list[str]:
-    """The titles of the folds in a module, without views."""
+    """The titles of the folds in a module."""
     (fold,) = (one for one in folding.tree if one.kind == "module" and one.path == path)
-    return [title(folding.tree, one) for one in fold.folds if one.kind != "views"]
+    return [title(folding.tree, one) for one in fold.folds]
 
 
 @pytest.mark.parametrize("name", ["lstm_cell", "rnn_cell"])

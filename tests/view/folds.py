@@ -11,7 +11,7 @@ from gradviz.view.graph.drawing import GraphDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from tests.view.graphs import tensor
 
-NAMES = ("Mul", "Add", "Sin", "Exp", "Cos", "Tanh", "Log", "Neg")
+NAMES = ("Mul", "Add", "Sin", "Exp", "Cos", "Tanh", "Log", "Neg", "T", "View", "ToCopy")
 
 
 def blocks(count: int = 4) -> Graph:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from torch import Tensor, nn
 
 import gradviz
+from gradviz.analysis.fold.folding import folding_of
 from gradviz.model import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.view.animation.played_scenes import PlayedScenes
@@ -145,10 +146,13 @@ def test_what_is_said_of_one_node_is_on_a_card_of_its_own() -> None:
     logits, target = ones(4, 3), torch.zeros(4, dtype=torch.long)
     graph = gradviz.snapshot(nn.functional.cross_entropy(logits, target))
     (inner,) = (node.id for node in graph.nodes if node.name == "LogSoftmaxBackward0")
-    drawing = GraphDrawing(graph, marks=[Highlight(inner, "gone", "")])
-    cards = drawing.scenes.scene("", "compact").cards
-    assert inner in {card.id for card in cards}
-    assert all(card.others == () for card in cards)
+    marks = [Highlight(inner, "gone", "")]
+    for folding, fold_id in ((None, ""), (folding_of(graph, 1), "f0")):
+        for apart in ([], marks):
+            drawing = GraphDrawing(graph, DEFAULT, folding, apart)
+            cards = drawing.scenes.scene(fold_id, "compact").cards
+            assert (inner in {card.id for card in cards}) == bool(apart)
+            assert any(card.others for card in cards) != bool(apart)
 
 
 def test_the_last_layer_of_a_model_is_not_in_the_box_of_the_loss() -> None:

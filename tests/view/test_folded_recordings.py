@@ -113,6 +113,22 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_box_of_several_nodes_runs_while_one_of_them_runs(seed: int) -> None:
+    animations = Animations(RECORDINGS[seed])
+    boxes = animations.scenes.source.boxes.members
+    assert boxes
+    for step in range(len(RECORDINGS[seed].records)):
+        apart, together = nodes_in(animations["full"], step), nodes_in(animations["compact"], step)
+        assert not {f"gv-{key}" for keys in boxes.values() for key in keys} & together.keys()
+        for head, others in boxes.items():
+            keys = [f"gv-{key}" for key in (head, *others)]
+            runs = [bool(apart[key][0] & {"gv-now"}) for key in keys if key in apart]
+            assert (f"gv-{head}" in together) == (f"gv-{head}" in apart)
+            if f"gv-{head}" in together:
+                assert ("gv-now" in together[f"gv-{head}"][0]) == any(runs)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_totals_of_a_box_are_those_of_its_nodes_at_the_step(seed: int) -> None:
     recording = RECORDINGS[seed]
     steps = folded_steps(recording)

@@ -7,8 +7,8 @@ from torch import nn
 
 import gradviz
 from gradviz.model import Graph
+from gradviz.model.node_titles import title_of
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.node_titles import title_of
 
 
 def titles(graph: Graph) -> list[str]:

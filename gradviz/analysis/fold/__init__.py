@@ -1,1 +1,1 @@
-"""How a graph is folded into boxes: by modules, repeated parts and views."""
+"""How a graph is folded: by modules and repeated parts, each box in one fold."""

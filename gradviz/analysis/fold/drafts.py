@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -26,7 +26,6 @@ class Draft:
     type: str = ""
     calls: int | None = None
     times: int = 0
-    head: int | None = None
     equal: bool = True
     leaves: Sequence[DraftMember] = ()
     """Leaves that are members, too, or their fold."""
@@ -41,17 +40,20 @@ class Draft:
 
 
 DraftMember: TypeAlias = "int | Draft"
+"""A box, by the place of the node that it is called by, or a fold."""
+Boxes: TypeAlias = Mapping[int, Sequence[int]]
+"""The nodes of each box, by the one that it is called by: places, in the order of the forward."""
 Entry: TypeAlias = tuple[int, int, int, int]
 """Position of a node, slot, position of the node that it leads to, and which output of that."""
 
 
-def nodes_of(members: Iterable[DraftMember]) -> Iterator[int]:
-    """Places of the nodes that are members, or in folds that are, without leaves."""
+def nodes_of(members: Iterable[DraftMember], boxes: Boxes) -> Iterator[int]:
+    """Places of the nodes that are in members, or in folds that are, without leaves."""
     todo = list(members)[::-1]
     while todo:
         one = todo.pop()
         if isinstance(one, int):
-            yield one
+            yield from boxes[one]
         else:
             todo += reversed(one.members)
 
@@ -65,16 +67,17 @@ def drafts_in(root: Draft) -> Iterator[Draft]:
         todo += (one for one in reversed(draft.members) if isinstance(one, Draft))
 
 
-def finished(root: Draft) -> Fold:
-    """The folds, numbered and counted."""
+def finished(root: Draft, boxes: Boxes) -> Fold:
+    """The folds, numbered and counted, with the nodes of boxes side by side."""
     number = position = 0
     open_folds: list[_Open] = [_Open(root, 0, 0)]
     while True:
         top = open_folds[-1]
         for one in top.rest:
             if isinstance(one, int):
-                position += 1
-                top.members.append(one)
+                nodes = boxes.get(one, (one,))
+                position += len(nodes)
+                top.members += nodes
             else:
                 number += 1
                 open_folds.append(_Open(one, number, position))
@@ -108,7 +111,6 @@ class _Open:
             type=draft.type,
             calls=draft.calls,
             times=draft.times,
-            head=draft.head,
             equal=draft.equal,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final, TypeAlias
 
-from gradviz.analysis.fold.drafts import Draft, DraftMember, chunked, drafts_in
+from gradviz.analysis.fold.drafts import Boxes, Draft, DraftMember, chunked, drafts_in
 from gradviz.model.graph import Graph
 
 LEAVES: Final = 8
@@ -16,24 +16,21 @@ Above: TypeAlias = dict[Draft, tuple[int, Draft]]
 """Per fold how many folds are around it, and the innermost of these."""
 
 
-def put_leaves(graph: Graph, root: Draft) -> None:
-    """Put every leaf into its fold, which is none of views: views are no place of their own.
+def put_leaves(graph: Graph, root: Draft, boxes: Boxes) -> None:
+    """Put every leaf into its fold.
 
     A leaf that several calls of one module use is in the first of them. Of turns of a loop none is
     the one that has it: it is beside them.
     """
     around: list[Draft] = [root] * len(graph)
     above: Above = {root: (0, root)}
-    home = {root: root}
     for draft in drafts_in(root):
-        depth, outer = above[draft]
-        is_of_views = draft.kind == "views" or home[outer] is not outer
-        inner = home[draft] = home[outer] if is_of_views else draft
         for one in draft.members:
             if isinstance(one, int):
-                around[one] = inner
+                for place in boxes[one]:
+                    around[place] = draft
             else:
-                above[one] = depth + 1, draft
+                above[one] = above[draft][0] + 1, draft
     users = _users(graph, around)
     leaves: dict[Draft, list[int]] = {}
     for place, variable in enumerate(graph.variables):

@@ -75,14 +75,14 @@ def _by_itself(tree: FoldTree) -> frozenset[str]:
     """Opened are the largest folds that have folds inside while few boxes are on the screen; in any
     case what has everything in it."""
     ids = {tree.root.id}
-    boxes = len(tree.root.members)
+    boxes = tree.cards(tree.root)
     closed = [_by_size(one) for one in tree.root.folds]
     heapq.heapify(closed)
     while closed:
         _, _, one = heapq.heappop(closed)
         is_all = boxes == 1
-        if is_all or (_opens(one) and boxes - 1 + len(one.members) <= FEW):
-            boxes += len(one.members) - 1
+        if is_all or (_opens(one) and boxes - 1 + tree.cards(one) <= FEW):
+            boxes += tree.cards(one) - 1
             ids.add(one.id)
             for inner in one.folds:
                 heapq.heappush(closed, _by_size(inner))
@@ -92,7 +92,7 @@ def _by_itself(tree: FoldTree) -> frozenset[str]:
 def _opens(fold: Fold) -> bool:
     """Whether a fold says more when it is open: the parts of a repeat are equal, and of a layer
     its name says what it does."""
-    is_layer = all(one.kind in ("views", "leaves") for one in fold.folds)
+    is_layer = all(one.kind == "leaves" for one in fold.folds)
     return fold.kind in ("module", "part") and not fold.times and not is_layer
 
 
@@ -111,10 +111,10 @@ def _all_but(tree: FoldTree, is_closed: Callable[[Fold, int], bool]) -> Opening:
         for one in level:
             if is_closed(one, depth):
                 continue
-            if ids and boxes - 1 + len(one.members) > DRAWN:
+            if ids and boxes - 1 + tree.cards(one) > DRAWN:
                 left += 1
                 continue
-            boxes += len(one.members) - 1
+            boxes += tree.cards(one) - 1
             ids.append(one.id)
             inner += one.folds
         level = inner

@@ -1,16 +1,18 @@
-"""From a graph to its folds: views, modules, repeated parts, and no fold with too many members."""
+"""From a graph to its folds: boxes, modules, repeated parts, and no fold with too many members."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from gradviz.analysis.fold.calls import Calls, Level
 from gradviz.analysis.fold.drafts import (
+    MOST,
+    Boxes,
     Draft,
     DraftMember,
-    chunked,
     cut_where_narrow,
     finished,
     nodes_of,
@@ -20,26 +22,26 @@ from gradviz.analysis.fold.module_paths import parts_of
 from gradviz.analysis.fold.placement import Placement, placement_of
 from gradviz.analysis.fold.structure import Structure
 from gradviz.analysis.fold.turns import Turns
+from gradviz.model.boxes import heads_of, pairs_of
 from gradviz.model.collector import no_collection
 from gradviz.model.fold import FoldTree
 from gradviz.model.graph import Graph
-from gradviz.model.operations import VIEWS
 from gradviz.model.progress import counted, working
 
 LOOSE: Final = 3
-"""From so many nodes on, between modules, nodes outside of these are a part."""
+"""From so many boxes on, between modules, those outside of these are a part."""
 
 
 def fold_tree(graph: Graph) -> FoldTree:
     """How a graph is folded.
 
-    Views and casts go with the node that uses them. What a call of a module made is one fold, in
+    The nodes of one box are side by side in one fold. What a call of a module made is one fold, in
     the fold of the module that called it. Parts of equal structure one after the other are a
     repeat. Leaves are members of the innermost fold in which they are used, of several calls of a
     module of the first. A fold that would have too many members has parts.
 
-    Every fold but those of views is a part of the forward without a gap, so that no fold is both
-    before and after another one.
+    Every fold is a part of the forward without a gap, so that no fold is both before and after
+    another one.
 
     Examples:
         >>> from gradviz.model import Node
@@ -50,20 +52,21 @@ def fold_tree(graph: Graph) -> FoldTree:
     """
     with working("fold"), no_collection():
         placement = placement_of(graph)
-        root = _Folding(graph, placement).root()
-        put_leaves(graph, root)
-        return FoldTree(graph, finished(root), placement.inferred, placement.paths)
+        folding = _Folding(graph, placement)
+        root, boxes = folding.root(), folding.boxes
+        put_leaves(graph, root, boxes)
+        made = finished(root, boxes)
+        return FoldTree(graph, made, placement.inferred, placement.paths, folding.pairs)
 
 
 class _Folding:
-    """Puts the nodes of a graph into folds, from the inside out."""
+    """Puts the boxes of a graph into folds, from the inside out."""
 
     def __init__(self, graph: Graph, placement: Placement) -> None:
         self._graph = graph
         self._calls = Calls(graph, placement.paths)
-        atoms = list(_atoms(graph, self._calls.keys))
-        self._atoms = atoms
-        self._structure = Structure(graph, list(nodes_of(atoms)))
+        self.pairs, self.boxes = _boxes(graph, pairs_of(graph, self._calls.keys))
+        self._structure = Structure(graph, self.boxes)
         self._turns = Turns(self._structure, self._arranged)
 
     def root(self) -> Draft:
@@ -72,21 +75,14 @@ class _Folding:
         A module is closed where the next node is of none or of another one; the modules that run
         are a stack, the outermost one first.
         """
-        structure = self._structure
         running: Sequence[Level] = ()
         members: list[list[DraftMember]] = [[]]
-        for atom in self._atoms:
-            if isinstance(atom, Draft):
-                structure.close(atom)
-                atom.members = [*chunked(atom.members[:-1]), atom.members[-1]]
-                place = atom.head or 0
-            else:
-                place = atom
-            levels = self._calls.levels(place)
+        for head in self.boxes:
+            levels = self._calls.levels(head)
             if levels is not running:
                 self._change(running, levels, members)
                 running = levels
-            members[-1].append(atom)
+            members[-1].append(head)
         self._change(running, (), members)
         return Draft("graph", self._arranged(members[0]))
 
@@ -107,7 +103,7 @@ class _Folding:
 
         A model, which no other module calls, is always a fold of its own, with its own name.
         """
-        calls = self._calls.count(level, nodes_of(members))
+        calls = self._calls.count(level, nodes_of(members, self.boxes))
         members = self._turns.folded(members)
         path = level.path
         module = self._graph.modules_by_path.get(path)
@@ -121,7 +117,7 @@ class _Folding:
             elif is_model and self._turns.are_calls(one):
                 one.members = [self._call(turn, path, kind) for turn in one.members]
                 return one
-            elif one.kind != "views" and not is_model:
+            elif not is_model:
                 if not one.path:
                     one.path, one.type = path, kind
                 return one
@@ -149,56 +145,32 @@ class _Folding:
         return cut_where_narrow(members, widths)
 
     def _loose_together(self, members: Iterable[DraftMember]) -> Iterator[DraftMember]:
-        """Members, several nodes in a row that are of no inner module in parts."""
-
-        def is_loose(one: DraftMember) -> bool:
-            return isinstance(one, int) or one.kind == "views"
-
-        for loose, run in groupby(members, is_loose):
+        """Members, several boxes in a row that are of no inner module in parts."""
+        for is_loose, run in groupby(members, lambda one: isinstance(one, int)):
             inside = list(run)
-            if loose and len(inside) >= LOOSE:
+            if is_loose and len(inside) >= LOOSE:
                 first = self._structure.first(inside[0])
                 yield Draft("part", self._in_parts(inside), first=first)
             else:
                 yield from inside
 
 
-def _atoms(graph: Graph, makers: Sequence[object]) -> Iterator[DraftMember]:
-    """Nodes, those with views before them together with these, in the order of the forward.
+def _boxes(graph: Graph, pairs: Mapping[int, int]) -> tuple[dict[int, int], Boxes]:
+    """The pairs whose boxes are not too large, and all boxes in the order of the forward.
 
     Args:
         graph: The graph.
-        makers: What made each node: a view is with a node that the same call made.
+        pairs: Nodes in the box of a node beside them, each with that one.
     """
-    user = _only_user(graph, makers)
-    views: dict[int, list[DraftMember]] = {}
+    heads = heads_of(pairs)
+    sizes = Counter(heads.values())
+    found: dict[int, list[int]] = {}
     for place in counted(graph.order, "nodes folded", len(graph)):
-        before = views.pop(place, None)
-        head = user.get(place)
-        if head is not None:
-            before = before or []
-            before.append(place)
-            if head in views:
-                views[head] += before
-            else:
-                views[head] = before
-        elif before:
-            yield Draft("views", [*before, place], head=place)
-        else:
-            yield place
-
-
-def _only_user(graph: Graph, makers: Sequence[object]) -> dict[int, int]:
-    """Of each view that only one node uses, which the same call made, that node."""
-    names = graph.names
-    users: dict[int, int] = {}
-    others: set[int] = {place for place, _ in graph.root_places}
-    is_view = {name: name in VIEWS for name in set(names)}
-    for place, row in enumerate(graph.targets):
-        for entry in row:
-            if entry is None or not is_view[names[entry[0]]]:
-                continue
-            if entry[0] in users or makers[entry[0]] != makers[place]:
-                others.add(entry[0])
-            users[entry[0]] = place
-    return {place: user for place, user in users.items() if place not in others}
+        head = heads.get(place, place)
+        if sizes[head] >= MOST:
+            head = place
+        # A box is where its last node is: no other one is used outside of it.
+        places = found.pop(head, [])
+        places.append(place)
+        found[head] = places
+    return {one: head for one, head in pairs.items() if sizes[heads[one]] < MOST}, found

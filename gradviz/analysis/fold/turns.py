@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Final, NamedTuple
 
 from gradviz.analysis.fold.drafts import Draft, DraftMember, chunked_turns
@@ -70,13 +70,13 @@ class Turns:
     def _repetitions(self, members: list[DraftMember]) -> list[_Repetition]:
         """What is repeated, none over another: those that cover most come first to be found."""
         structure = self._structure
-        firsts = [structure.first(one) for one in members]
+        ends = [0, *accumulate(map(structure.size, members))]
 
         def is_enough(one: Period) -> bool:
             if one.times >= FEWEST:
                 return True
             end = one.start + one.length
-            is_large = firsts[end] - firsts[one.start] >= _LARGE
+            is_large = ends[end] - ends[one.start] >= _LARGE
             return is_large or all(map(_is_numbered, members[one.start : end]))
 
         found: list[_Repetition] = []
@@ -123,15 +123,20 @@ class Turns:
 
         The first one lacks what its input needs no gradient for, the last one what nobody uses.
         """
-        label = self._structure.label
+        label, size = self._structure.label, self._structure.size
+
+        def is_alike(one: DraftMember, other: DraftMember) -> bool:
+            """Whether two members have about as many nodes."""
+            return size(one) <= _UNLIKE * size(other) and size(other) <= _UNLIKE * size(one)
+
         rest = iter(turn)
         count = nodes = 0
         for one in members:
-            if not any(label(one) == label(other) and _alike(one, other) for other in rest):
+            if not any(label(one) == label(other) and is_alike(one, other) for other in rest):
                 break
             count += 1
-            nodes += _size(one)
-        return count if 2 * nodes >= sum(map(_size, turn)) else 0
+            nodes += size(one)
+        return count if 2 * nodes >= sum(map(size, turn)) else 0
 
     def _repeats(self, turns: list[Turn]) -> list[DraftMember]:
         """Turns as one repeat; as several, where they differ in more than their first and last."""
@@ -213,12 +218,3 @@ def _is_numbered(one: DraftMember) -> bool:
 
 def _is_module(one: DraftMember) -> bool:
     return isinstance(one, Draft) and one.kind == "module"
-
-
-def _alike(one: DraftMember, other: DraftMember) -> bool:
-    """Whether two members have about as many nodes."""
-    return _size(one) <= _UNLIKE * _size(other) and _size(other) <= _UNLIKE * _size(one)
-
-
-def _size(one: DraftMember) -> int:
-    return 1 if isinstance(one, int) else one.size

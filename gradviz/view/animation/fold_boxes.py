@@ -145,10 +145,10 @@ class FoldBoxes:
         """Per step the turn of an outermost loop in which something was last made or run, by its
         fold; before that the first one, ``""`` if there is none."""
         self._of_loops = {one.id for one in tree if is_of_loop(tree, one)}
-        # A box, but of views, says the same in each density: it is drawn once.
+        # A box says the same in each density: it is drawn once.
         made = list(cards.values())
         for fold in tree:
-            if fold.id in made[0] and fold.head is None:
+            if fold.id in made[0]:
                 for one in made:
                     one[fold.id] = made[0][fold.id]
         self._labels: dict[str, str] = {}
@@ -217,7 +217,6 @@ class FoldBoxes:
         step: int,
         step_index: StepIndex,
         touched: Iterable[str],
-        bare: Mapping[Density, Mapping[str, Card | None]],
     ) -> None:
         """Draw the cards and headers of the folds in which something has changed.
 
@@ -225,7 +224,6 @@ class FoldBoxes:
             step: The place of the step.
             step_index: The nodes and tensors after it.
             touched: Nodes of which something else may be said since the last step that was drawn.
-            bare: In each density the cards of nodes without what backward and the step do.
         """
         changed, self._changed = self._changed | self._fresh, set()
         changed.update(chain.from_iterable(self.around.get(node, ()) for node in touched))
@@ -236,20 +234,12 @@ class FoldBoxes:
         running = [fold_id for fold_id in changed if self._counts[fold_id]["now"]]
         words = StepFoldFacts(folding, step_index, self._done, running, self._known, self._labels)
         options, some = self.scenes.options, next(iter(self._cards.values()))
-        draw = {
-            density: FoldCards(folding, step_index, options.content(density), words)
-            for density in self._cards
-        }
         # A box says the same of what is in it, however much other cards say.
         boxes = StepFoldCards(folding, step_index, options.content("compact"), words)
         for fold_id in changed:
             fold = self._tree[fold_id]
-            if fold_id in some and fold.head is None:
+            if fold_id in some:
                 self._put_box(step, fold, boxes, words, step_index)
-            elif fold_id in some:
-                for density, made in self._cards.items():
-                    card = self._views_card(fold, draw[density], bare[density], words)
-                    made[fold_id].put(step, card)
             if fold_id in self.heads:
                 self.heads[fold_id].put(step, words.facts(fold))
 
@@ -278,21 +268,6 @@ class FoldBoxes:
             nodes, roots = self._tree.graph.nodes, self.scenes.insides.rim(fold_id).roots
             self._roots[fold_id] = {(nodes[place].id, nr): (place, nr) for place, nr in roots}
         return self._roots[fold_id]
-
-    def _views_card(
-        self,
-        fold: Fold,
-        draw: FoldCards,
-        bare: Mapping[str, Card | None],
-        words: StepFoldFacts,
-    ) -> Card | None:
-        """The card of a node with its views; none while the node does not exist."""
-        assert fold.head is not None
-        if (card := bare.get(self._tree.graph.nodes[fold.head].id)) is None:
-            return None
-        rim = self.scenes.insides.rim(fold.id)
-        card = draw.views_card(fold, card, rim.input_ports, rim.output_ports)
-        return self._at_step(fold, card, words)
 
     def _at_step(self, fold: Fold, card: Card, words: StepFoldFacts) -> Card:
         """The card of a fold with what the step does to it."""

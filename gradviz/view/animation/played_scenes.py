@@ -133,8 +133,8 @@ class PlayedScenes(DrawnScenes):
         """The rows for the browser at each step that is drawn: what is new since the one before."""
         self._writer = StepItemsWriter()
         self._cuts: dict[str, dict[CutStub, None]] = {}
-        self._described = set[str]().union(*self.cards.values(), self._heads())
-        """What a card is made of: nodes and tensors, and nodes for boxes with their views."""
+        self._described = set[str]().union(*self.cards.values())
+        """What a card is made of."""
         self._bare: dict[Density, dict[str, Card | None]] = {key: {} for key in densities}
         """The cards without what backward and the step do."""
         self._blocks: dict[Block, Block] = {}
@@ -167,8 +167,8 @@ class PlayedScenes(DrawnScenes):
         for fold in dict.fromkeys(
             (*map(tree.__getitem__, by_number(opened)), *around, *tree.by_depth())
         ):
-            if fold.id in opened or len(fold.members) <= room:
-                room -= 0 if fold.id in opened else len(fold.members)
+            if fold.id in opened or tree.cards(fold) <= room:
+                room -= 0 if fold.id in opened else tree.cards(fold)
                 yield fold.id
 
     def _around_marks(self, tree: FoldTree) -> Iterator[str]:
@@ -176,13 +176,6 @@ class PlayedScenes(DrawnScenes):
         for key in self.marked:
             if tree.graph.place_of(key) is not None:
                 yield from (fold.id for fold in tree.around(key))
-
-    def _heads(self) -> set[str]:
-        """The nodes of boxes that are a node with its views."""
-        if (folding := self.source.folding) is None:
-            return set()
-        heads = (folding.tree[key].head for key in self._some_cards if key[0] == "f")
-        return {folding.tree.graph.nodes[head].id for head in heads if head is not None}
 
     @cached_property
     def marked(self) -> Sequence[str]:
@@ -328,7 +321,7 @@ class PlayedScenes(DrawnScenes):
             self.links[own_id].put(step.index, fresh.marked_link(look, self.links[own_id], ends))
         self._summaries[step.index] = aria.of_graph(step_index)
         if self.boxes is not None:
-            self.boxes.draw(step.index, step_index, touched, self._bare)
+            self.boxes.draw(step.index, step_index, touched)
 
     def _home(self, tensor: str, step_index: StepIndex) -> str:
         return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor

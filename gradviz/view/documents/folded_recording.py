@@ -39,7 +39,7 @@ def asked(tree: FoldTree, fold_ids: Sequence[str]) -> list[str]:
     """
     found, used = list[str](), 0
     for fold in map(tree.__getitem__, fold_ids):
-        used += len(fold.members)
+        used += tree.cards(fold)
         if found and used > ANSWER:
             break
         found.append(fold.id)

@@ -74,7 +74,9 @@ class FoldDocument:
         first = self._first() if wanted is None else []
         self._fill(first, self._others() if wanted is None else wanted)
         every = chain.from_iterable(found.values() for found in self.insides.values())
-        self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
+        cards = frozenset(card["id"] for inside in every for card in inside["cards"])
+        boxes = drawing.scenes.source.boxes
+        self._shown = cards.union(*(boxes.members.get(key, ()) for key in cards))
         """Nodes and folds that have a card in an inside."""
 
     @property
@@ -209,7 +211,7 @@ def fold_data(fold: Fold, tree: FoldTree, words: FoldFacts, has_inside: bool) ->
         "label": words.label(fold),
         "words": [words.counts(fold)],
         "nodes": fold.nodes,
-        "members": len(fold.members),
+        "members": tree.cards(fold),
         "has_inside": has_inside,
     }
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gradviz.model.facts import Fact, SlotFacts, TensorFacts, Values, argument_of
+from gradviz.model.node_titles import title_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
 from gradviz.view.boxes import NO_BOXES, Boxes
@@ -26,7 +27,6 @@ from gradviz.view.graph.card_lines import (
 )
 from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, Tab, times
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.node_titles import title_of
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
 from gradviz.view.text import cells, clean, shorten
 
@@ -59,9 +59,9 @@ def node_card(
         boxes: The boxes of several nodes.
     """
     others = boxes.members.get(node.id, ()) if content.is_brief else ()
-    made = map(graph_index.rows.get, others)
+    made = map(graph_index.drawn_node, others)
     nodes = [node, *(row for row in made if row is not None)]
-    end = graph_index.rows.get(boxes.ends[node.id]) if others else node
+    end = graph_index.drawn_node(boxes.ends[node.id]) if others else node
 
     def is_drawn(key: str) -> bool:
         return key not in hidden and graph_index.is_drawn(key)

@@ -96,7 +96,8 @@ class Drawing(Mapping[Density, StepPictures]):
 
 def boxes_of(folding: Folding) -> int:
     """How many boxes a picture has at first."""
-    return 1 + sum(len(folding.tree[key].members) - 1 for key in folding.opening.ids)
+    tree = folding.tree
+    return 1 + sum(tree.cards(tree[key]) - 1 for key in folding.opening.ids)
 
 
 class GraphDrawing(Drawing):
@@ -122,13 +123,14 @@ class GraphDrawing(Drawing):
         marks: Iterable[Highlight] = (),
     ) -> None:
         self.options = options
+        marks = tuple(marks)
+        apart = {mark.id for mark in marks}
         self.outside_folds: Mapping[str, str] = {}
         """The fold in which each tensor outside the graph is drawn."""
         if folding is None:
             self.graph_index = GraphIndex.of(graph, LIMIT, options.focus)
             saving = saving_of(self.graph_index, options)
             self.marks = GraphMarks(None, self.graph_index, marks, {})
-            apart = {mark.id for mark in self.marks.marks}
             whole = WholeScenes(self.graph_index, options, saving, apart=apart)
             drawn, opening = DrawnScenes(whole, marks=self.marks), options.density_of(whole.count)
             super().__init__(drawn, offered(opening), opening, None)
@@ -140,7 +142,7 @@ class GraphDrawing(Drawing):
         self.graph_index = WholeIndex(graph)
         self.words = FoldFacts(folding, self.graph_index)
         saving = saving_of(self.graph_index, options)
-        scenes = FoldScenes(folding, self.graph_index, options, saving, self.words)
+        scenes = FoldScenes(folding, self.graph_index, options, saving, self.words, apart)
         self.outside_folds = scenes.outside
         self.marks = GraphMarks(folding.tree, self.graph_index, marks, scenes.outside)
         # A closed fold says in any density what is in it: compact ones leave room for more of them.

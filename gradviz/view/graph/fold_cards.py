@@ -12,15 +12,13 @@ from gradviz.view import formatting
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_lines import is_pinned, muted
 from gradviz.view.graph.card_parts import Block, Card, CardContent, Line, Port
-from gradviz.view.graph.cards import node_card, tag_blocks
+from gradviz.view.graph.cards import tag_blocks
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import SIZES
 from gradviz.view.text import cells, clean, shorten
 
 TITLE: Final = 52
 """Characters of a title before it is shortened."""
-NARROW: Final = 18
-"""Characters of what is beside the title of a compact card."""
 ROWS: Final = 3
 """Parameters that have a row of their own before they are counted."""
 BESIDE: Final = 320
@@ -64,10 +62,6 @@ class FoldCards:
         out += (Port("root", "gv-root"),) if roots else ()
         label = self.words.label(fold)
         said = ", ".join(("folded: " + label, self.words.counts(fold), *self._facts(fold)))
-        if fold.head is not None:
-            node = self._index.graph.nodes[fold.head]
-            card = node_card(node, self._index, self._content)
-            return replace(self.views_card(fold, card, inputs, outputs), outputs=out, aria=said)
         title = Line(shorten(label, TITLE), "gv-title", SIZES["title"], "folded")
         blocks = (Block("title", (title,)), Block("text", tuple(self._lines(fold))))
         return Card(
@@ -81,22 +75,6 @@ class FoldCards:
             is_stack=fold.times > 1,
             is_brief=self._content.is_brief,
         )
-
-    def views_card(self, fold: Fold, card: Card, inputs: int, outputs: int) -> Card:
-        """The card of a node with the views that are folded into it.
-
-        Args:
-            fold: The views.
-            card: The card of the node.
-            inputs: At how many places values come in.
-            outputs: At how many they go out.
-        """
-        is_compact = self._content.density == "compact"
-        room = NARROW if is_compact else TITLE
-        line = Line(shorten(self.words.with_head(fold), room), "gv-muted", icon="folded")
-        blocks = (*card.blocks, Block("text", (line,), beside=is_compact))
-        css, into, out = f"{card.css} gv-fold gv-views", (Port(),) * inputs, (Port(),) * outputs
-        return replace(card, id=fold.id, css=css, blocks=blocks, inputs=into, outputs=out)
 
     def _lines(self, fold: Fold) -> Iterator[Line]:
         """Counts, elements and gradients; but for compact cards a row for each of few leaves."""

@@ -3,7 +3,8 @@ rim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -11,7 +12,7 @@ from typing import Final
 
 from gradviz.model.fold import Fold, FoldLink, FoldTree, Inside, Value
 from gradviz.model.folding import Folding
-from gradviz.view.boxes import Saving
+from gradviz.view.boxes import NO_BOXES, Boxes, Saving
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import Card, CardContent, Density
@@ -69,7 +70,7 @@ class Insides:
     def _leaves(self, value: Value, fold: Fold) -> bool:
         """Whether a value is used outside of a fold."""
         tree = self.tree
-        for user, slot in tree.users[value[0]]:
+        for user, slot in tree.graph.users[value[0]]:
             is_inside = fold.first <= tree.positions[user] < fold.first + fold.nodes
             if not is_inside and tree.graph.targets[user][slot] == value:
                 return True
@@ -93,6 +94,7 @@ class FoldScenes(Scenes):
         options: What cards show.
         saving: The tensors outside the graph that may be drawn.
         words: What folds are called.
+        apart: Nodes that have a box of their own, since something is said of them alone.
     """
 
     folding: Folding
@@ -105,10 +107,12 @@ class FoldScenes(Scenes):
         options: DrawOptions,
         saving: Saving,
         words: FoldFacts,
+        apart: Collection[str] = (),
     ) -> None:
         super().__init__(graph_index, options, saving)
         self.folding, self.words = folding, words
-        self._tree = folding.tree
+        self._tree = tree = folding.tree
+        self.boxes = Boxes.of_pairs(tree.graph, tree.pairs, lambda key: key not in apart)
         self.insides = Insides(folding.tree)
         members = self._members_outside()
         self._outside = {fold_id: [*keys] for fold_id, keys in members.items()}
@@ -145,28 +149,47 @@ class FoldScenes(Scenes):
     def _cards(
         self, inside: Inside, fold_cards: FoldCards, content: CardContent
     ) -> dict[str, Card]:
-        """A card per member."""
+        """A card per member, of a box one."""
         made: dict[str, Card] = {}
-        crowds = _crowds(inside)
-        for number, member in enumerate(inside.fold.members):
+        boxes = self.boxes if content.is_brief else NO_BOXES
+        crowds = self._crowds(inside, boxes)
+        for member in inside.fold.members:
             if isinstance(member, Fold):
                 rim = self.insides.rim(member.id)
                 made[member.id] = fold_cards.card(
                     member, rim.input_ports, rim.output_ports, rim.roots
                 )
-            else:
+            elif (key := self._key(member)) not in boxes.heads:
                 node = self.graph_index.graph.nodes[member]
-                hidden = frozenset(self._key(value[0]) for value in crowds.get(number, ()))
-                made[node.id] = cards.node_card(node, self.graph_index, content, hidden)
+                made[key] = cards.node_card(node, self.graph_index, content, crowds[key], boxes)
         return made
+
+    def _crowds(self, inside: Inside, boxes: Boxes) -> Mapping[str, set[str]]:
+        """For each card of a node, the nodes whose values come from one fold or over the rim, where
+        these are so many that they have one port together."""
+        counts: dict[tuple[str, int | None], list[str]] = {}
+        members = inside.fold.members
+        for link in inside.links:
+            if link.head is None or isinstance(place := members[link.head], Fold):
+                continue
+            if link.tail is None or isinstance(members[link.tail], Fold):
+                key = self._key(place)
+                ends = boxes.heads.get(key, key), link.tail
+                counts.setdefault(ends, []).append(self._key(link.value[0]))
+        crowds: dict[str, set[str]] = defaultdict(set)
+        for (card, _), keys in counts.items():
+            if len(keys) > PORTS:
+                crowds[card].update(keys)
+        return crowds
 
     def _wires(self, inside: Inside, made: dict[str, Card]) -> Iterator[DrawnLink]:
         """The links between the members, and those over the rim; links that have the same ends
         are one."""
         found: dict[Link, list[tuple[FoldLink, int, int]]] = {}
         for link in inside.links:
-            tail = self._tail(inside, link, made)
-            if tail is None:
+            if self._card(inside, link.tail, made) == self._card(inside, link.head, made):
+                continue
+            if (tail := self._tail(inside, link, made)) is None:
                 continue
             for head, entries in self._heads(inside, link, made):
                 found.setdefault(Link(*tail, *head), []).extend(
@@ -182,19 +205,20 @@ class FoldScenes(Scenes):
         entries: Sequence[tuple[FoldLink, int, int]],
         made: dict[str, Card],
     ) -> DrawnLink:
-        first, _, slot = entries[0]
+        first, place, slot = entries[0]
         values = {one.value for one, _, _ in entries}
-        target = link.tail if link.tail in made else self._key(first.value[0])
+        is_of_fold = link.tail in self.folding.totals
+        target = link.tail if is_of_fold else self._key(first.value[0])
+        source = link.head if link.head in made else ""
         own = tuple(dict.fromkeys(chain.from_iterable(self._own(inside, *one) for one in entries)))
         if link.head in made and link.head not in self.folding.totals:
-            card = made[link.head]
-            if card.inputs[link.head_port].count == 1:
-                return DrawnLink(link, link.head, target, f"{link.head}.{slot}", slot, 1, own)
+            source = self._key(place)
+            if made[link.head].inputs[link.head_port].count == 1:
+                return DrawnLink(link, source, target, f"{source}.{slot}", slot, 1, own)
             count = len(entries)
         else:
             count = len(values)
         own_id = f"{inside.fold.id}.{link.tail}.{link.tail_port}.{link.head}.{link.head_port}"
-        source = link.head if link.head in made else ""
         return DrawnLink(link, source, target, own_id, None, count, own)
 
     def _own(
@@ -205,10 +229,18 @@ class FoldScenes(Scenes):
             yield self._key(place), slot
             return
         tree, fold = self._tree, inside.fold
-        for user, at in tree.users[link.value[0]]:
+        for user, at in tree.graph.users[link.value[0]]:
             is_inside = fold.first <= tree.positions[user] < fold.first + fold.nodes
             if not is_inside and tree.graph.targets[user][at] == link.value:
                 yield self._key(user), at
+
+    def _card(self, inside: Inside, number: int | None, made: dict[str, Card]) -> str:
+        """The card of a member; ``""`` of what is outside."""
+        if number is None:
+            return ""
+        member = inside.fold.members[number]
+        key = member.id if isinstance(member, Fold) else self._key(member)
+        return key if key in made else self.boxes.heads[key]
 
     def _tail(
         self, inside: Inside, link: FoldLink, made: dict[str, Card]
@@ -216,12 +248,11 @@ class FoldScenes(Scenes):
         """The card and port that a value comes from, or the place on the rim."""
         if link.tail is None:
             return rim_id("in", self.insides.rim(inside.fold.id).inputs[link.value]), 0
-        member = inside.fold.members[link.tail]
-        if isinstance(member, Fold):
-            port = self.insides.rim(member.id).outputs.get(link.value)
-            return None if port is None else (member.id, port)
-        node_id = self._key(member)
-        return node_id, output_port(made[node_id], link.value[1])
+        card = self._card(inside, link.tail, made)
+        if card in self.folding.totals:
+            port = self.insides.rim(card).outputs.get(link.value)
+            return None if port is None else (card, port)
+        return card, output_port(made[card], link.value[1])
 
     def _heads(
         self, inside: Inside, link: FoldLink, made: dict[str, Card]
@@ -232,30 +263,13 @@ class FoldScenes(Scenes):
             if port is not None:
                 yield (rim_id("out", port), 0), ()
             return
-        member = inside.fold.members[link.head]
-        if isinstance(member, Fold):
-            yield (member.id, self.insides.rim(member.id).inputs[link.value]), link.entries
+        card = self._card(inside, link.head, made)
+        if card in self.folding.totals:
+            yield (card, self.insides.rim(card).inputs[link.value]), link.entries
             return
-        node_id = self._key(member)
-        ports = made[node_id].inputs
-        shared = next((i for i, port in enumerate(ports) if port.count > 1), 0)
-        by_slot = {port.slot: i for i, port in enumerate(ports)}
+        ports = made[card].inputs
+        shared = {port.node: i for i, port in enumerate(ports) if port.count > 1}
+        by_slot = {(port.node, port.slot): i for i, port in enumerate(ports)}
         for entry in link.entries:
-            yield (node_id, by_slot.get(entry[1], shared)), (entry,)
-
-
-def _crowds(inside: Inside) -> dict[int, list[Value]]:
-    """Of each node among the members, the values that come from one fold or over the rim, where
-    these are so many that they have one port together."""
-    counts: dict[tuple[int, int | None], list[Value]] = {}
-    members = inside.fold.members
-    for link in inside.links:
-        if link.head is None or isinstance(members[link.head], Fold):
-            continue
-        if link.tail is None or isinstance(members[link.tail], Fold):
-            counts.setdefault((link.head, link.tail), []).append(link.value)
-    crowds: dict[int, list[Value]] = {}
-    for (head, _), values in counts.items():
-        if len(values) > PORTS:
-            crowds.setdefault(head, []).extend(values)
-    return crowds
+            node = self._key(entry[0])
+            yield (card, by_slot.get((node, entry[1]), shared.get(node, 0))), (entry,)

@@ -296,7 +296,7 @@ class GraphMarks:
         """
         for mark in self.marks:
             around = [key for key in self.around(mark.id) if key not in folding.opening.ids]
-            more = sum(len(folding.tree[key].members) - 1 for key in around)
+            more = sum(folding.tree.cards(folding.tree[key]) - 1 for key in around)
             if around and boxes + more <= OPENED:
                 folding = folding.opened_with(around)
                 boxes += more

@@ -56,12 +56,12 @@ def tree_of(forward: Forward) -> FoldTree:
 
 
 def text(tree: FoldTree, one: Member) -> str:
-    """A fold or node in a line: ``4 × (Mm Tanh)``, ``~`` where the ends are unlike."""
+    """A fold or box in a line: ``4 × (Mm Tanh)``, ``~`` where the ends are unlike, ``[Mm]`` of
+    several nodes."""
     graph = tree.graph
     if isinstance(one, int):
-        return graph.names[one].removesuffix("Backward0")
-    if one.kind == "views":
-        return f"[{graph.names[one.head or 0].removesuffix('Backward0')}]"
+        name = graph.names[one].removesuffix("Backward0")
+        return f"[{name}]" if one in tree.pairs.values() else name
     if one.kind == "module":
         return one.path
     inner = [
@@ -69,10 +69,11 @@ def text(tree: FoldTree, one: Member) -> str:
         for member in one.members
         if not (isinstance(member, Fold) and member.kind == "leaves")
         if not (isinstance(member, int) and graph.variables[member] is not None)
+        if member not in tree.pairs
     ]
     if one.times:
-        last = one.members[-2] if one.kind == "repeat" and one.times > 2 else one.members[-1]
-        return f"{'' if one.equal else '~'}{one.times} × ({text(tree, last)})"
+        last = inner[-2] if one.kind == "repeat" and one.times > 2 else inner[-1]
+        return f"{'' if one.equal else '~'}{one.times} × ({last})"
     return " ".join(inner)
 
 

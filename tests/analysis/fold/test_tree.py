@@ -71,11 +71,12 @@ def test_every_node_is_in_one_fold_and_has_one_position(forward: Forward) -> Non
 
 @quick
 @given(forwards())
-def test_no_fold_has_too_many_members(forward: Forward) -> None:
+def test_no_fold_has_too_many_cards(forward: Forward) -> None:
     graph = forward.graph()
-    for fold in fold_tree(graph):
+    tree = fold_tree(graph)
+    for fold in tree:
         leaves = sum(graph.variables[place] is not None for place in fold.places)
-        assert len(fold.members) - leaves <= MOST + 1  # one fold of many leaves
+        assert tree.cards(fold) - leaves <= MOST + 1  # one fold of many leaves
         assert leaves <= (MOST if fold.kind in ("leaves", "part") else LEAVES)
 
 
@@ -218,6 +219,6 @@ def test_the_order_of_ids_does_not_matter(forward: Forward, random: object) -> N
 def test_what_opens_is_few_boxes(forward: Forward) -> None:
     tree = fold_tree(forward.graph())
     ids = opened(tree).ids
-    boxes = 1 + sum(len(fold.members) - 1 for fold in tree if fold.id in ids)
+    boxes = 1 + sum(tree.cards(fold) - 1 for fold in tree if fold.id in ids)
     assert tree.root.id in ids
     assert boxes <= 40

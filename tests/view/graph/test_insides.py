@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gradviz.model import Graph, Node
 from gradviz.model.fold import Fold
 from gradviz.view.element import classes_of
-from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.fold_scenes import PORTS, Insides
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.scene import ALL as BOX
@@ -36,33 +38,37 @@ def card_of(drawing: Any, fold_id: str, density: Density = COMPACT) -> Any:
 
 
 @settings(max_examples=40)
-@given(folded_graphs())
-def test_every_member_has_one_card_and_every_entry_one_way(graph: Graph) -> None:
-    """Nothing of the graph is lost: each entry of next_functions is one link, or one chain of
-    links from fold to fold, in the insides together."""
+@given(folded_graphs(), st.sampled_from(DENSITIES))
+def test_every_member_is_in_one_card_and_every_entry_inside_of_one_or_one_way(
+    graph: Graph, density: Density
+) -> None:
+    """Nothing of the graph is lost: each entry of next_functions is inside of one card, or it is
+    one link, or one chain of links from fold to fold, in the insides together."""
     folding, drawing = drawing_of(graph)
     tree = folding.tree
-    ends: dict[tuple[str, int], int] = {}
+    box: dict[str, str] = {}
+    entries = Counter[tuple[str, int]]()
     for fold in tree:
-        inside = drawing[COMPACT].inside(fold.id)
-        own = [card.id for card in inside.cards if not card.card.refers]
+        inside = drawing[density].inside(fold.id)
+        own = {one.id: one.card.others for one in inside.cards if not one.card.refers}
         keys = [m.id if isinstance(m, Fold) else graph.nodes[m].id for m in fold.members]
-        assert sorted(own) == sorted(keys)
+        assert sorted(key for card, others in own.items() for key in (card, *others)) == sorted(
+            keys
+        )
+        assert len(own) == (tree.cards(fold) if density != "full" else len(fold.members))
+        box |= {key: card for card, others in own.items() for key in (card, *others)}
         rim = Insides(tree).rim(fold.id)
         assert len(inside.inputs) == rim.input_ports <= PORTS
         assert len(inside.outputs) == rim.output_ports <= PORTS
-        for link in inside.links:
-            if link.wire.slot is not None:
-                ends[link.wire.source, link.wire.slot] = (
-                    ends.get((link.wire.source, link.wire.slot), 0) + 1
-                )
-            elif graph.place_of(link.head[0]) is not None:
-                ends[link.head[0], -1] = ends.get((link.head[0], -1), 0) + link.wire.count
+        for wire in (link.wire for link in inside.links):
+            assert wire.slot is None or wire.entries == ((wire.source, wire.slot),)
+            if graph.place_of(wire.link.head) is not None:
+                assert wire.count == len(wire.entries)
+                entries.update(wire.entries)
     for node in graph.nodes:
-        entries = sum(entry is not None for entry in node.next_functions)
-        slots = [count for (key, slot), count in ends.items() if key == node.id and slot >= 0]
-        assert sum(slots) + ends.get((node.id, -1), 0) == entries
-        assert set(slots) <= {1}
+        for slot, entry in enumerate(node.next_functions):
+            entries[node.id, slot] += entry is not None and box[entry[0]] == box[node.id]
+            assert entries[node.id, slot] == (entry is not None), (node.id, slot)
 
 
 def test_equal_insides_are_the_same_drawing_but_for_names() -> None:
@@ -145,19 +151,24 @@ def test_a_tensor_outside_the_graph_is_drawn_where_it_is_saved() -> None:
     }
 
 
-def test_a_node_with_the_views_of_its_inputs_is_its_card_with_their_names() -> None:
+def test_a_node_with_the_views_of_its_inputs_is_one_card() -> None:
     nodes = [
         Node("n0", "MmBackward0", (("n1", 0), ("n3", 0)), arguments=("self", "mat2")),
         Node("n1", "TBackward0", (("n2", 0),)),
-        Node("n2", "ViewBackward0", (None,)),
+        Node("n2", "ViewBackward0", (("n4", 0),)),
         Node("n3", "SinBackward0", (None,)),
+        Node("n4", "AccumulateGrad", (), variable="t0"),
     ]
-    folding, drawing = drawing_of(Graph.of(nodes, [("n0", 0)]))
-    (views,) = folding.tree.root.folds
-    words = texts(card_of(drawing, views.id))
-    assert views.kind == "views"
-    assert "MmBackward0" in words
-    assert "view, t" in words
+    folding, drawing = drawing_of(Graph.of(nodes, [("n0", 0)], [tensor(0, "w", node="n4")]))
+    assert folding.tree.root.folds == ()
+    (card,) = (one for one in drawing.scenes.scene("f0", COMPACT).cards if one.id == "n0")
+    assert [line.text for one in card.blocks for line in one.lines] == ["@", "MmBackward0 +2"]
+    cards = {
+        density: {one.id: one.others for one in drawing.scenes.scene("f0", density).cards}
+        for density in DENSITIES
+    }
+    assert cards["compact"] == cards["normal"] == {"n0": ("n2", "n1"), "n3": (), "n4": ()}
+    assert cards["full"] == dict.fromkeys(("n0", "n1", "n2", "n3", "n4"), ())
 
 
 @pytest.mark.parametrize("density", ["compact", "normal", "full"])

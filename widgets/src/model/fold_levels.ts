@@ -5,7 +5,7 @@ import type { Unfolding } from "./folds";
 /** Cards of a picture above which not everything is unfolded at once. */
 export const MOST_CARDS = 1500;
 
-/** Folds that are unfolded level by level; the others are details of a node. */
+/** Folds that are unfolded level by level; those of leaves are details. */
 const LEVELS: ReadonlySet<string> = new Set(["graph", "module", "repeat", "turn", "part"]);
 
 /** As the document opens; all folded; two levels of folds deeper than it opens; all unfolded. */

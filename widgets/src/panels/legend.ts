@@ -11,7 +11,6 @@ const OF_FOLDS: readonly (readonly [drawn: string, sample: string, words: string
   ["gv-fold", "gv-fold", "+ a box that stands for many nodes: a click unfolds it"],
   ["gv-open", "gv-open gv-fold", "− an unfolded box: a click on its header folds it"],
   ["gv-stack", "gv-stack gv-fold", "×N: one box for N parts of equal structure"],
-  ["gv-views", "gv-views gv-fold", "+ a node with the views and casts of its inputs"],
   ["gv-unmade", "gv-unmade gv-fold", "dotted: no node of it is made yet"],
 ];
 

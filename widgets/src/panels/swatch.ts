@@ -61,7 +61,6 @@ const SHAPES: Record<string, () => SVGElement[]> = {
     svg("rect", { class: CARD, x: 2, y: 1, width: WIDTH - 7, height: HEIGHT - 6, rx: 2 }),
   ],
   "gv-open": () => [box("gv-frame", 2), sign(true)],
-  "gv-views": () => [box(CARD, 2), sign(false)],
   "gv-fold": () => [box(CARD, 2), sign(false)],
   "gv-edge": () => [
     line("M14 1v10"),

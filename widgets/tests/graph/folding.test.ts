@@ -352,7 +352,7 @@ describe("a folded graph", () => {
 
   it("says why the level between is not offered where no module is deeper", () => {
     const folds = folding.folds.map((fold) =>
-      fold.above ? { ...fold, kind: fold.id === "f1" ? "views" : fold.kind } : fold,
+      fold.above ? { ...fold, kind: fold.id === "f1" ? "leaves" : fold.kind } : fold,
     );
     const wire = { ...foldedWire, fold: { ...folding, folds } };
     const { all, frames, said } = mount({ wire });

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from gradviz.model.fold import Users
 from gradviz.model.graph import Graph
 from gradviz.model.records import TensorInfo
 
@@ -62,8 +61,7 @@ class Side:
         }
         self.frozen = {p for p, info in self.leaves.items() if info.name in shared.frozen}
         """Leaves that the other graph knows outside of it."""
-        self.below = graph.targets
-        self._users = Users(graph)
+        self.below, self._users = graph.targets, graph.users
         self.roots = graph.root_places
         self.named = self._named(graph, shared)
         self._known = {i.id: i.name for i in graph.tensors if i.name and i.name in shared.names}

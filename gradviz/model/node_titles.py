@@ -4,10 +4,13 @@ that, else by the operation. torch's own name stands beneath."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from gradviz.model.graph import Graph
 from gradviz.model.operations import VIEWS, words_of
 from gradviz.model.records import Node
+
+_PRODUCTS: Final = frozenset(("AddmmBackward0", "MmBackward0"))
 
 
 def titles_of(graph: Graph) -> Mapping[str, str]:
@@ -23,32 +26,33 @@ def titles_of(graph: Graph) -> Mapping[str, str]:
     """
     known = {one.path: one.type for one in graph.modules}
     outer = {path[:at] for path in known for at, one in enumerate(path) if one == "."}
-    made: dict[int, tuple[str, list[Node]]] = {}
+    made: dict[int, tuple[str, list[int]]] = {}
     found: dict[str, str] = {}
-    rows = {node.id: node for node in graph.nodes}
+    names, targets, variables = graph.names, graph.targets, graph.variables
     weights = {key for one in graph.modules for key in one.tensors}
-    for node in graph.nodes:
-        for factor in map(rows.__getitem__, _right_factors(node)):
-            behind = [rows[entry[0]].variable for entry in factor.next_functions if entry]
-            is_weight = node.name == "AddmmBackward0" or not weights.isdisjoint(behind)
-            if factor.name == "TBackward0" and is_weight:
-                found[node.id] = "linear"
-        for path, number in node.calls if node.variable is None else ():
+    for place, (name, calls) in enumerate(zip(names, graph.calls)):
+        for factor in _right_factors(graph, place) if name in _PRODUCTS else ():
+            behind = [variables[entry[0]] for entry in targets[factor] if entry]
+            is_weight = name == "AddmmBackward0" or not weights.isdisjoint(behind)
+            if names[factor] == "TBackward0" and is_weight:
+                found[graph.id_at(place)] = "linear"
+        for path, number in calls if variables[place] is None else ():
             if path in known and path not in outer:
-                made.setdefault(number, (known[path], []))[1].append(node)
-    for name, nodes in made.values():
-        operations = [node for node in nodes if node.name not in VIEWS] or nodes
+                made.setdefault(number, (known[path], []))[1].append(place)
+    for name, places in made.values():
+        operations = [place for place in places if names[place] not in VIEWS] or places
         if len(operations) == 1:
-            found[operations[0].id] = name
+            found[graph.id_at(operations[0])] = name
     return found
 
 
-def _right_factors(node: Node) -> Iterator[str]:
+def _right_factors(graph: Graph, place: int) -> Iterator[int]:
     """The nodes that made the right one of two matrices that are multiplied, and nothing else is
     done."""
+    node = graph.nodes[place]
     scales = (value for name, value in node.attributes if name in ("alpha", "beta"))
-    if node.name in ("AddmmBackward0", "MmBackward0") and all(value == 1 for value in scales):
-        for name, entry in zip(node.arguments, node.next_functions):
+    if all(value == 1 for value in scales):
+        for name, entry in zip(node.arguments, graph.targets[place]):
             if name == "mat2" and entry is not None:
                 yield entry[0]
 
