@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Final
 
 from gradviz.model.history import History
+from gradviz.model.node_titles import title_of, titles_of
 from gradviz.model.sentence import Sentence, Term, say
 from gradviz.view.boxes import Boxes
 from gradviz.view.captions.sums import times
-from gradviz.model.node_titles import title_of, titles_of
 from gradviz.view.text import clean, shorten
 
 ROOM: Final = 28
