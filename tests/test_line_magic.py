@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from gradviz.capture.recorder.earlier import EARLIER
-from gradviz.magic.hint import HINT
+from gradviz.magic.tracebacks import HINT
 
 FORWARD = "w = torch.ones(2, requires_grad=True)\nh = w.exp()\ny = h * 2"
 WRITE = "h.add_(1)\nloss = y.sum()"

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
+import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import gradviz
 from gradviz.capture.recorder import recorder
 from gradviz.capture.recorder.earlier import MOST
 from gradviz.magic import cell_magic, options
-from gradviz.magic.hint import HINT
+from gradviz.magic.tracebacks import HINT
 
 ROOT = Path(__file__).parents[1]
 
@@ -501,11 +504,45 @@ def test_every_cell_is_recorded_once_and_behaves_as_it_does_without(
     for name, *both in zip(["first", *CELLS, "last"], runs["plain"], runs["recorded"], strict=True):
         (plain, plain_reply), (recorded, reply) = both
         with subtests.test(name):
-            shown = timeless(without_player(recorded.outputs))
-            assert shown == timeless(without_player(plain.outputs))
+            frames = users_frames(plain_reply.get("traceback"))
+            expected = [
+                {**output, "traceback": frames} if "traceback" in output else output
+                for output in without_player(plain.outputs)
+            ]
+            assert timeless(without_player(recorded.outputs)) == timeless(expected)
             assert recorded.execution_count == plain.execution_count
-            for key in ("status", "execution_count", "ename", "evalue", "traceback", "payload"):
+            for key in ("status", "execution_count", "ename", "evalue", "payload"):
                 assert timeless(reply.get(key)) == timeless(plain_reply.get(key)), key
+            assert timeless(reply.get("traceback")) == timeless(frames)
+
+
+def users_frames(shown_frames: list[str] | None) -> list[str] | None:
+    """A traceback whose frames in torch are counted: of the errors here only those of autograd have
+    any."""
+    if shown_frames is None:
+        return None
+    is_torchs = [f"{os.sep}torch{os.sep}" in part.split("\n")[0] for part in shown_frames]
+    if not any(is_torchs):
+        return shown_frames
+    first = is_torchs.index(True)
+    count = sum(is_torchs)
+    assert all(is_torchs[first : first + count])
+    line = f"    … {count} frames of packages: %%gradviz --traceback shows all\n"
+    return [*shown_frames[:first], line, *shown_frames[first + count :]]
+
+
+def test_a_traceback_is_shortened_in_a_recorded_cell_unless_all_of_it_is_asked_for(
+    shell: Shell, capsys: Any
+) -> None:
+    for line, is_short in [("%%gradviz", True), ("%%gradviz --traceback", False), ("x = 1", False)]:
+        result = shell.run(f"{line}\nimport json\njson.loads('no')")
+        text = "\n".join(shown(capsys))
+        assert ("… 3 frames of packages" in text) is is_short
+        assert ("decoder.py" in text) is not is_short
+        assert "json.loads('no')" in text
+        assert type(result.error_in_exec).__name__ == "JSONDecodeError"
+        files = {frame.filename for frame in traceback.extract_tb(sys.last_traceback)}
+        assert any(file.endswith("decoder.py") for file in files)  # %debug has all of it
 
 
 @pytest.mark.slow

@@ -13,10 +13,10 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from gradviz.magic.cell_text import FirstLine, FirstStatement, text_of
-from gradviz.magic.hint import Hint
 from gradviz.magic.line_magic import LineMagic
 from gradviz.magic.options import MARK, NAME, MagicOptions, parser, read_options
 from gradviz.magic.quiet_recording import QuietRecording
+from gradviz.magic.tracebacks import Tracebacks
 from gradviz.model import GradvizError, Recording
 from gradviz.model.formatting import a_kind
 
@@ -49,7 +49,11 @@ class CellMagic:
         self._running: _Running | None = None
         self.last: Recording | None = None
         """The recording of the last cell, if that cell was recorded and raised nothing."""
-        self.hint = Hint(shell, lambda: self._running is None)
+        self.tracebacks = Tracebacks(shell, lambda: self._running is None, self._is_short)
+
+    def _is_short(self) -> bool:
+        """Whether tracebacks have the user's own frames alone."""
+        return self._running is not None and not self._running.options.traceback
 
     @property
     def cell(self) -> Any:
@@ -65,7 +69,7 @@ class CellMagic:
         self.shell.events.register("post_run_cell", self._cell_ends)
         self.shell.register_magic_function(self._as_function(), "cell", NAME)
         self.shell.register_magic_function(self._line_magic.as_function(), "line", NAME)
-        self.hint.load()
+        self.tracebacks.load()
 
     def unload(self) -> None:
         """Undo :meth:`load`."""
@@ -77,7 +81,7 @@ class CellMagic:
         self.shell.magics_manager.magics["cell"].pop(NAME, None)
         self.shell.magics_manager.magics["line"].pop(NAME, None)
         self.quiet.unload()
-        self.hint.unload()
+        self.tracebacks.unload()
 
     def begin(self, options: MagicOptions, frame: FrameType) -> None:
         """Start recording the cell whose code runs in ``frame``.

@@ -58,7 +58,7 @@ class LineMagic:
         elif command in ("answers", "answers off"):
             return self._answers(command == "answers")
         elif command in ("hint on", "hint off"):
-            self._magic.hint.is_on = command == "hint on"
+            self._magic.tracebacks.is_on = command == "hint on"
         elif command == "explain":
             return self._explain()
         elif command:
@@ -89,7 +89,7 @@ class LineMagic:
 
     def _state(self) -> str:
         """What is on, and what is kept of past cells."""
-        quiet, hint = self._magic.quiet, self._magic.hint
+        quiet, hint = self._magic.quiet, self._magic.tracebacks
         records = "every cell" if quiet.is_on else f"cells that begin with {MARK}"
         lines = [f"gradviz records {records}; {_kept()}."]
         if quiet.problem:

@@ -28,6 +28,8 @@ class MagicOptions:
     only_cell: bool = False
     values: bool = True
     anomaly: bool = False
+    traceback: bool = False
+    """Whether a traceback has the frames of packages too."""
     look: dict[str, Any] = field(default_factory=dict)
     """Options of the player that were given."""
     name: str | None = None
@@ -58,6 +60,7 @@ def read_options(line: str) -> MagicOptions:
         found.only_cell,
         not found.no_values,
         found.anomaly,
+        found.traceback,
         {key: value for key, value in look.items() if value is not None},
         found.name,
         found.help,
@@ -108,6 +111,11 @@ def parser() -> _Parser:
     )
     parser.add_argument(
         "--anomaly", action="store_true", help="run the cell in torch's anomaly mode"
+    )
+    parser.add_argument(
+        "--traceback",
+        action="store_true",
+        help="show all frames of an error, those of packages too",
     )
     parser.add_argument(
         "--budget",
