@@ -285,7 +285,7 @@ def test_details_follow_what_a_line_in_a_loop_has_just_made(bare: Bare) -> None:
     title = widget.root.get_by_role("group", name="Details", exact=True)
     seen = []
     for step, view in enumerate(wire["views"]):
-        told = [part["id"] for part in view["caption"] if isinstance(part, dict)]
+        told = [part["id"] for part in view["caption"]["details"] if isinstance(part, dict)]
         nodes = [item for item in told if item.startswith("n")]
         if view["kind"] != "line" or not nodes:
             continue
@@ -353,7 +353,7 @@ def test_escape_twice_gives_the_focus_back_to_the_cell(bare: Bare) -> None:
         "() => { const cell = document.createElement('div'); cell.className = 'jp-Cell';"
         " cell.tabIndex = 0; document.body.append(cell); cell.append(document.all.one); }"
     )
-    widget.root.locator(".gradviz-word").last.click()
+    widget.root.locator(".gradviz-sentence .gradviz-word").last.click()
     assert widget.get("selected")
     widget.root.get_by_role("slider", name="Step").focus()
     bare.page.keyboard.press("Escape")

@@ -227,4 +227,5 @@ class ToldOfLine(Told):
     def _grads(self, keys: Iterable[str]) -> Iterator[Row]:
         rows = [self.state.row(key) for key in keys if self.state.is_alive(key)]
         for info in filter(None, rows):
-            yield row("gets", say("{}.grad", self.tensor(info.id)), *summary_cells(info.grad))
+            shape, number = summary_cells(info.grad)
+            yield row("gets", say("{}.grad", self.tensor(info.id)), number or shape)

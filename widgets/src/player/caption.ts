@@ -45,7 +45,7 @@ function captionElements({ place, words, rows }: Caption): HTMLElement[] {
 function numberRows(rows: readonly CaptionRow[]): HTMLElement[] {
   const wide = Math.max(...rows.map((row) => row.length));
   return rows.map(([label, ...cells], at) => {
-    const head = html("th", { scope: "row" }, label);
+    const head = label ? html("th", { scope: "row" }, label) : html("td");
     head.classList.toggle("is-again", label === rows[at - 1]?.[0]);
     const columns = cells.map((cell) => html("td", {}, ...richText(cell)));
     columns.at(-1)?.setAttribute("colspan", String(wide - cells.length));
