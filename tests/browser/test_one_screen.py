@@ -388,3 +388,23 @@ def test_pictures_of_it_are_kept(
         shoot(f"screen-{name}-{size[0]}-{theme}")
         assert axe_violations(bare.page, "#one") == []
         widget.unmount()
+
+
+def test_presented_it_is_code_graph_and_caption_in_large_type(bare: Bare) -> None:
+    sized(bare, (1280, 720))
+    widget = bare.mount(wire_of("perceptron"), step=6)
+    widget.root.get_by_role("slider", name="Step").focus()
+    before = transform(widget)
+    bare.page.keyboard.press("p")
+    for hidden in (".gradviz-bar", ".gradviz-tabs", ".gradviz-where"):
+        expect(widget.root.locator(hidden)).to_be_hidden()
+    for shown in (".gradviz-line.is-now code", ".gradviz-sentence"):
+        size = widget.root.locator(shown).first.evaluate("e => getComputedStyle(e).fontSize")
+        assert size == "20px", shown
+    bare.page.keyboard.press("ArrowRight")
+    assert widget.get("step") == 7
+    bare.page.keyboard.press("Escape")
+    expect(widget.root.locator(".gradviz-bar")).to_be_visible()
+    bare.page.keyboard.press("ArrowLeft")
+    bare.page.wait_for_timeout(300)
+    assert transform(widget) == before

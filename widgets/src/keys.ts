@@ -55,6 +55,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
   const everywhere: Record<string, () => void> = {
     "?": help.open,
     f: fullScreen.toggle,
+    p: fullScreen.present,
     i: inspector.toggle,
     n: () =>
       store.get("unfolding")

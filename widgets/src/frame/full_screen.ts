@@ -1,8 +1,11 @@
-// The whole screen for the widget; where the host forbids it, its whole window.
+// The whole screen for the widget; where the host forbids it, its whole window. To present, it has code,
+// graph and caption alone, in large type.
 import type { PanelContext } from "../panel_context";
 
 export interface FullScreen {
   toggle(): void;
+  /** Begins to present, or ends it. */
+  present(): void;
   /** Leaves it; says whether there was something to leave. */
   leave(): boolean;
   /** Called after every change. */
@@ -14,6 +17,7 @@ export function makeFullScreen(root: HTMLElement, { signal, announce }: PanelCon
   const isOn = () => fills() || document.fullscreenElement === root;
   const changed = () => {
     root.classList.toggle("is-full", isOn());
+    if (!isOn()) root.classList.remove("is-presented");
     full.onChange(isOn());
   };
   /** In the top layer nothing around the widget can clip or move it. */
@@ -24,14 +28,14 @@ export function makeFullScreen(root: HTMLElement, { signal, announce }: PanelCon
     if (!on) root.removeAttribute("popover");
     changed();
   };
-  const enter = async () => {
+  const enter = async (words = "full screen") => {
     try {
       if (!document.fullscreenEnabled) throw new Error("not allowed");
       await root.requestFullscreen();
     } catch {
       fill(true);
     }
-    announce("full screen; Escape leaves it");
+    announce(`${words}; Escape leaves it`);
   };
   const leave = () => {
     const was = isOn();
@@ -41,6 +45,11 @@ export function makeFullScreen(root: HTMLElement, { signal, announce }: PanelCon
   };
   const full: FullScreen = {
     toggle: () => (isOn() ? void leave() : void enter()),
+    present: () => {
+      if (root.classList.contains("is-presented")) return void leave();
+      root.classList.add("is-presented");
+      if (!isOn()) void enter("code, graph and caption in large type");
+    },
     leave,
     onChange: () => {},
   };

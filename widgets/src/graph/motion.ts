@@ -3,7 +3,7 @@
 // beginning: when it ends or is ended, nothing of it is left.
 
 /** As long as the window glides. */
-const TRAVEL_MS = 260;
+const TRAVEL_MS = 240;
 const FADE_MS = 120;
 /** Places along an edge that a gradient passes. */
 const PLACES = 16;

@@ -27,7 +27,7 @@ const WHEEL_SPEED = 0.0025;
 /** Parts of a unit of the picture in which boxes are measured. */
 const GRID = 8;
 /** As long as in graph_panel.css. */
-const GLIDE_MS = 260;
+const GLIDE_MS = 240;
 
 type Direction = "up" | "left" | "right" | "down";
 const PAN: Record<Direction, readonly [number, number]> = {

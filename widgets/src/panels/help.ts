@@ -49,6 +49,7 @@ const KEYS: readonly Key[] = [
   ["i", "details of the selected node, or of the one that this is about"],
   ["n", "draw the selected node and those near it, where a large graph is not drawn whole"],
   ["f", "full screen"],
+  ["p", "present: code, graph and caption alone, in large type, on the full screen"],
   ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %; 0 again: back to where it was"],
   ["Shift ↑ ↓ ← →", "move the window"],
   ["/", "find; Enter: to the match, Shift Enter: to the one before; Esc: back to the graph"],
@@ -83,7 +84,7 @@ export function makeHelp(context: PanelContext) {
   const note = html(
     "p",
     {},
-    "i and f work everywhere, other letters while the focus is in the graph. ← → also move the line between code and graph.",
+    "i, f and p work everywhere, other letters while the focus is in the graph. ← → also move the line between code and graph.",
   );
   element.append(
     html(
