@@ -199,7 +199,7 @@ def test_an_error_opens_at_the_step_that_raised(bare: Bare, shoot: Shoot) -> Non
 def test_an_explanation_leads_to_its_culprit_and_back(bare: Bare, shoot: Shoot) -> None:
     widget = bare.mount(wire_of("spoilt"))
     card = widget.root.locator(".gradviz-card")
-    expect(card).to_contain_text("RuntimeError · saved tensor written")
+    expect(card).to_contain_text("saved tensor written")
     culprit = widget.button("To the culprit")
     culprit.press("Enter")
     expect(widget.root.locator(".gradviz-line.is-culprit")).to_contain_text("h.add_(1)")

@@ -81,8 +81,10 @@ function makeCard(
     html(
       "p",
       { class: "gradviz-card-title", id },
-      html("strong", {}, card.title),
-      ` · ${card.kind}`,
+      // The caption says which error it is.
+      ...(card.tone === "error"
+        ? [html("strong", {}, card.kind)]
+        : [html("strong", {}, card.title), ` · ${card.kind}`]),
     ),
     makeCopyButton(context, card.text, "Copy the explanation as text"),
     fold,
