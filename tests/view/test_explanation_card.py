@@ -12,7 +12,7 @@ from tests.view.graphs import HOSTILE
 
 ELEMENTS = {
     *("section", "h4", "span", "p", "dl", "dt", "dd", "div", "code", "strong", "pre"),
-    *("details", "summary"),
+    *("details", "summary", "del"),
 }
 
 
@@ -26,11 +26,12 @@ def words(element: ET.Element | None) -> str:
 
 
 def test_what_happened_the_culprit_and_the_first_fix_are_at_the_top() -> None:
-    title, what, culprit, fix, where, code, more = card(FREED)
+    title, what, culprit, fix, where, old, code, more = card(FREED)
     assert (title.tag, words(title)) == ("h4", "✕ RuntimeError · graph freed")
     assert words(what) == FREED.what
     assert words(culprit) == "culpritline 6: out2.backward()"
     assert words(fix) == "Fix 1: keeps what was saved"
+    assert (old.tag, words(old.find("del"))) == ("pre", "out2.backward()")
     assert (words(where), code.text) == ("in place of line 6:", "out2.backward(retain_graph=True)")
     assert (more.tag, words(more.find("summary"))) == ("details", "more")
     assert words(more.find("p")) == "Fix 2: goes through a fresh graph"
@@ -68,7 +69,8 @@ def test_facts_are_a_list_of_names_and_values() -> None:
 
 
 def test_fixes_are_code_as_it_is_typed() -> None:
-    assert [pre.text for pre in card(FREED).iter("pre")] == [
+    typed = [pre for pre in card(FREED).iter("pre") if pre.find("del") is None]
+    assert [pre.text for pre in typed] == [
         "out2.backward(retain_graph=True)",
         "out1 = a * b\nout2 = out1 + c",
     ]

@@ -101,7 +101,8 @@ def _change(fix: Fix, links: Links) -> CodeBlock:
     if fix.at is None or fix.how not in PLACES:
         return CodeBlock(lines)
     place = PLACES[fix.how] if lines else "without"
-    return CodeBlock(lines, say("{} {}", place, links.line(links.known_line(fix.at))))
+    old = clean(fix.at.text) if fix.how == "instead" else ""
+    return CodeBlock(lines, say("{} {}", place, links.line(links.known_line(fix.at))), old)
 
 
 def code_lines(code: str) -> list[str]:

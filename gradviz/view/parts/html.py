@@ -107,8 +107,9 @@ def _part(part: Part, *, inside: bool = False, is_page: bool = False) -> str:
         case CodeBlock():
             where = xml(part.where) + (":" if part.lines else "")
             head = _element("div", "where", where) if part.where else ""
-            code = xml("\n".join(part.lines))
-            return head + (_element("pre", "pre" if inside else None, code) if code else "")
+            blocks = [f"<del>{xml(part.old)}</del>" if part.old else "", xml("\n".join(part.lines))]
+            look = "pre" if inside else None
+            return head + "".join(_element("pre", look, one) for one in blocks if one)
         case ItemList():
             items = "".join(f"<li>{with_code(item)}</li>" for item in part.items)
             return f"<ol>{items}</ol>" if part.name else f"<ul>{items}</ul>"

@@ -46,6 +46,8 @@ class CodeBlock:
     """Empty where a line is removed."""
     where: Sentence = _NOWHERE
     """``in place of line 4``; empty if no line is given."""
+    old: str = ""
+    """The line that is replaced or taken out, if it is known; texts have its number alone."""
 
 
 @dataclass(frozen=True, slots=True)

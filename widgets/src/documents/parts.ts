@@ -11,6 +11,8 @@ const code = recordOf({
   lines: listOf(text),
   /** "in place of line 4", or "". */
   where: sentence,
+  /** The line that is replaced or taken out, or "". */
+  old: text,
 });
 const field = recordOf({
   name: text,

@@ -64,25 +64,27 @@ function adviceElement({ name, does, changes }: Advice, tools: Tools | undefined
   const label = capital(name);
   const words = html("p", {}, html("strong", {}, `${label}: `), ...wordElements(does));
   const element = html("div", { class: "gradviz-advice" }, words);
-  changes.forEach(({ where, lines }, i) => {
+  changes.forEach(({ where, lines, old }, i) => {
     const colon = lines.length ? ":" : "";
     if (where.length)
       element.append(html("p", { class: "is-quiet" }, ...wordElements(where), colon));
-    if (!lines.length) return;
-    const block = codeElement(lines, `${label} as code`);
+    if (!lines.length && !old) return;
+    const block = codeElement(lines, `${label} as code`, old);
     const part = changes.length > 1 ? `, change ${i + 1}` : "";
-    const copied = [lines.join("\n"), `Copy ${name}${part}`, block] as const;
-    const copy = tools ? [makeCopyButton(tools, ...copied)] : [];
+    const made = block.querySelector("code") ?? block;
+    const copied = [lines.join("\n"), `Copy ${name}${part}`, made] as const;
+    const copy = tools && lines.length ? [makeCopyButton(tools, ...copied)] : [];
     element.append(html("div", { class: "gradviz-code-block" }, block, ...copy));
   });
   return element;
 }
 
-/** Python, reached by keyboard since it may scroll. */
-export function codeElement(lines: readonly string[], label: string): HTMLElement {
+/** Python, reached by keyboard since it may scroll; above it the line that it replaces. */
+export function codeElement(lines: readonly string[], label: string, old = ""): HTMLElement {
+  const before = old ? [html("del", {}, ...codeElements(old))] : [];
   const code = lines.flatMap((line, i) => [...(i ? ["\n"] : []), ...codeElements(line)]);
   const props = { role: "group", "aria-label": label };
-  return focusable(html("pre", props, html("code", {}, ...code)), 0);
+  return focusable(html("pre", props, ...before, html("code", {}, ...code)), 0);
 }
 
 const capital = (name: string) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;

@@ -45,8 +45,9 @@ const CARD: ExplanationCard = {
           is: "CodeBlock",
           where: ["in place of ", { id: "line:0:3", text: "line 3" }],
           lines: ["out = b", "a = out"],
+          old: "a = b",
         },
-        { is: "CodeBlock", where: ["without line 2"], lines: [] },
+        { is: "CodeBlock", where: ["without line 2"], lines: [], old: "" },
       ],
     },
     {
@@ -100,10 +101,12 @@ describe("a card", () => {
     expect([...one(".gradviz-card-body").children].map((part) => part.textContent)).toEqual([
       "MulBackward0 needs a",
       "culpritline 3 out = a * b",
-      "Fix 1: makes a new tensorin place of line 3:out = b\na = outwithout line 2",
+      "Fix 1: makes a new tensorin place of line 3:a = bout = b\na = outwithout line 2",
       "moreFix 2: <b>waits</b>a was written.culpritmul wrote avariablesa",
     ]);
-    expect(all(".gradviz-advice pre").map((pre) => pre.textContent)).toEqual(["out = b\na = out"]);
+    const code = (tag: string) => all(`.gradviz-advice pre ${tag}`).map((e) => e.textContent);
+    expect(code("del")).toEqual(["a = b"]);
+    expect(code("code")).toEqual(["out = b\na = out"]);
     expect(one<HTMLDetailsElement>("details.gradviz-more").open).toBe(false);
   });
 
