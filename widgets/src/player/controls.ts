@@ -52,7 +52,8 @@ export function makeControls(
   store.watch(["at", "visible", "timeline"], () => {
     const [first, ...rest] = [cursor.count, ...cursor.where];
     const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
-    where.replaceChildren(html("strong", {}, first ?? ""), ...words, still);
+    const all = { class: "gradviz-place", title: rest.join(" · ") };
+    where.replaceChildren(html("span", all, html("strong", {}, first ?? ""), ...words), still);
   });
   store.watch(["at", "visible", "timeline", "playing"], () => {
     const timeline = store.get("timeline");
