@@ -9,6 +9,7 @@ from typing import Final
 from gradviz.model.fold import Fold, Value
 from gradviz.model.folding import Folding
 from gradviz.view import formatting
+from gradviz.view.boxes import TIGHT
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_lines import is_pinned, muted
 from gradviz.view.graph.card_parts import Block, Card, CardContent, Line, Port
@@ -66,7 +67,7 @@ class FoldCards:
         said = ", ".join(("folded: " + label, self.words.counts(fold), *self._facts(fold)))
         if fold.head is not None:
             node = self._index.graph.nodes[fold.head]
-            card = node_card(node, self._index, self._content)
+            card = node_card(node, self._index, self._content, boxes=TIGHT)
             return replace(self.views_card(fold, card, inputs, outputs), outputs=out, aria=said)
         title = Line(shorten(label, TITLE), "gv-title", SIZES["title"], "folded")
         blocks = (Block("title", (title,)), Block("text", tuple(self._lines(fold))))

@@ -11,7 +11,7 @@ from typing import Final
 
 from gradviz.model.fold import Fold, FoldLink, FoldTree, Inside, Value
 from gradviz.model.folding import Folding
-from gradviz.view.boxes import Saving
+from gradviz.view.boxes import TIGHT, Saving
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import Card, CardContent, Density
@@ -97,6 +97,7 @@ class FoldScenes(Scenes):
 
     folding: Folding
     outside: Mapping[str, str]
+    boxes = TIGHT
 
     def __init__(
         self,
@@ -157,7 +158,7 @@ class FoldScenes(Scenes):
             else:
                 node = self.graph_index.graph.nodes[member]
                 hidden = frozenset(self._key(value[0]) for value in crowds.get(number, ()))
-                made[node.id] = cards.node_card(node, self.graph_index, content, hidden)
+                made[node.id] = cards.node_card(node, self.graph_index, content, hidden, TIGHT)
         return made
 
     def _wires(self, inside: Inside, made: dict[str, Card]) -> Iterator[DrawnLink]:
