@@ -10,6 +10,8 @@ from gradviz.model.records import Node
 SIGNS: Final = {
     "add": "+",
     "addmm": "@ +",
+    "binary_cross_entropy": "BCE",
+    "binary_cross_entropy_with_logits": "BCE with logits",
     "bmm": "@",
     "div": "÷",
     "dot": "@",
@@ -61,7 +63,7 @@ def words_of(name: str) -> str:
         >>> words_of("ScaledDotProductFlashAttentionForCpuBackward0"), words_of("MineBackward")
         ('attention', 'Mine')
         >>> words_of("BinaryCrossEntropyWithLogitsBackward0"), words_of("Log1PBackward0")
-        ('binary cross entropy with logits', 'log1p')
+        ('BCE with logits', 'log1p')
     """
     stem, _, number = name.rpartition("Backward")
     if not number[:1].isdigit():  # of a custom Function, or of no operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -45,10 +45,31 @@ class Boxes:
 
     is_tight: bool = False
     """Whether there are so many rows that compact cards say one line."""
+    are_inside: bool = False
+    """Whether what is beside a box is inside of it, since columns of it are too wide."""
 
     def name(self, tensor: str, name: str) -> str:
         """The name of a tensor without the path that its box says."""
         return name.removeprefix(f"{self.owners[tensor]}.") if tensor in self.owners else name
+
+    def with_leaves(self, groups: Iterable[Sequence[str]]) -> Boxes:
+        """The same where leaves are inside of their boxes, those of a group as one card.
+
+        Args:
+            groups: The nodes of leaves that the same boxes alone use.
+
+        Examples:
+            >>> Boxes().with_leaves([("n2", "n1")]).heads
+            {'n1': 'n2'}
+        """
+        members = {first: tuple(others) for first, *others in groups if others}
+        return replace(
+            self,
+            heads={**self.heads, **{one: key for key, ones in members.items() for one in ones}},
+            members={**self.members, **members},
+            ends={**self.ends, **dict(zip(members, members))},
+            are_inside=True,
+        )
 
     @classmethod
     def of(

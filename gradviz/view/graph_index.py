@@ -269,6 +269,10 @@ class GraphIndex:
         """Whether it is a known tensor that no node of the graph made."""
         return tensor_id in self.tensors and self.tensors[tensor_id].node is None
 
+    def waiting(self, node_id: str) -> TensorInfo | None:
+        """The leaf of an ``AccumulateGrad`` that does not exist now; in a graph all do."""
+        return None
+
     def is_drawn(self, node_id: str) -> bool:
         """Whether a node is among those that are drawn."""
         return node_id in self._drawn

@@ -65,7 +65,11 @@ def scene_of(graph: Graph, density: Density | None = None) -> Scene:
 def not_once(graph: Graph, density: Density = "compact") -> list[str]:
     """The nodes that are not in exactly one box, and the entries of ``next_functions`` that are not
     exactly one link, None, or inside of one box, of a graph of which all nodes are drawn."""
-    scene = scene_of(graph, density)
+    return not_once_in(scene_of(graph, density), graph)
+
+
+def not_once_in(scene: Scene, graph: Graph) -> list[str]:
+    """The same of a scene."""
     cards = [card for card in scene.cards if not card.refers]
     box = {key: card.id for card in cards for key in (card.id, *card.others)}
     boxes = Counter(key for card in cards for key in (card.id, *card.others))

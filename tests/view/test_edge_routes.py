@@ -73,7 +73,8 @@ def passed_through(animation: StepPictures) -> list[str]:
             continue
         ends = [edge.text(f"data-{end}") for end in ("source", "target", "tensor")]
         # Cards of steps that follow each other are at one place.
-        if card.text("data-id") in ends or corner(card) in [places.get(end) for end in ends]:
+        shown = {card.text("data-id"), *card.text("data-others").split()}
+        if not shown.isdisjoint(ends) or corner(card) in [places.get(end) for end in ends]:
             continue
         for left, top, right, bottom in frames(card):
             if any(

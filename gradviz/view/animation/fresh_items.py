@@ -74,7 +74,7 @@ class FreshItems:
 
     def _is_made(self, card: Card) -> bool:
         """Whether the step made what the card is of: of a leaf's, the leaf."""
-        return (card.tensor or card.id) in self._made
+        return not self._made.isdisjoint((card.tensor or card.id, *card.tensors))
 
     def marked_link(
         self, look: LinkLook | None, before: Existing, ends: Set[str]

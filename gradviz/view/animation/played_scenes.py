@@ -26,10 +26,12 @@ from gradviz.view.explanations.fields import explained
 from gradviz.view.fold_words import is_of_loop
 from gradviz.view.graph import card_svg, cards, cut_stubs
 from gradviz.view.graph.card_parts import MORE, Block, Card, Density, LinkLook, Status
+from gradviz.view.graph.columns import fit_columns
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawn_scenes import DrawnScenes, Variants
 from gradviz.view.graph.fold_scenes import FoldScenes
 from gradviz.view.graph.geometry import CardFrame
+from gradviz.view.graph.layout import Point
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.scene import (
     ALL,
@@ -85,9 +87,9 @@ class PlayedScenes(DrawnScenes):
         self.shown: tuple[str, ...] = ()
         """Ids of the folds whose insides there are."""
         if folded is None:
-            super().__init__(
-                WholeScenes(GraphIndex.of(graph, LIMIT, options.focus), options, saving)
-            )
+            whole = WholeScenes(GraphIndex.of(graph, LIMIT, options.focus), options, saving)
+            fit_columns(whole, self.marked)
+            super().__init__(whole)
         else:
             index, first = WholeIndex(graph), islice(saving.items(), OUTSIDE)
             seen = {
@@ -214,12 +216,12 @@ class PlayedScenes(DrawnScenes):
         return () if self.boxes is None else self.boxes.around.get(node, ())
 
     def frames(
-        self, group: tuple[Variants[Card], ...], spine: int, gap: float
+        self, group: tuple[Variants[Card], ...], spine: int, gap: float, room: Point = (0.0, 0.0)
     ) -> Mapping[Variants[Card], tuple[CardFrame, ...]]:
         """The frames of cards that share a place, measured once: densities share boxes of folds."""
-        key = group, spine, gap
+        key = group, spine, gap, room
         if key not in self._frames:
-            self._frames[key] = super().frames(group, spine, gap)
+            self._frames[key] = super().frames(group, spine, gap, room)
         return self._frames[key]
 
     def drawn(self, frames: tuple[CardFrame, ...]) -> tuple[Element, ...]:
@@ -330,7 +332,10 @@ class PlayedScenes(DrawnScenes):
         """The card at the current step, without what backward does."""
         made: Card | None = None
         content, boxes = self.source.options.content(density), self.source.boxes
-        if key[0] == "t":
+        others = boxes.members.get(key, ()) if content.is_brief else ()
+        if others and self.recording.graph[key].variable:
+            made = cards.leaves_card(key, step_index, content, boxes)
+        elif key[0] == "t":
             if not step_index.is_outside(key):
                 return None
             made = cards.tensor_card(step_index.tensors[key], step_index, content, boxes)
@@ -340,7 +345,8 @@ class PlayedScenes(DrawnScenes):
             made = cards.waiting_leaf_card(key, variable, step_index, content, boxes)
         if made is None:
             return None
-        alive = tuple(cut for cut in self._cuts.get(key, ()) if cut.tensor in step_index.tensors)
+        cuts = chain.from_iterable(self._cuts.get(one, ()) for one in (key, *others))
+        alive = tuple(cut for cut in cuts if cut.tensor in step_index.tensors)
         return replace(
             made,
             blocks=tuple(

@@ -167,7 +167,9 @@ class Card:
     refers: str = ""
     """Id of the card that it is a small reference to."""
     others: tuple[str, ...] = ()
-    """Ids of the nodes that are in its box, too."""
+    """Ids of the nodes that are in its box, or whose leaves it is of, too."""
+    tensors: tuple[str, ...] = ()
+    """Ids of the other leaves that it is of."""
     is_stack: bool = False
     """Whether it stands for several equal parts and looks like several cards."""
     is_brief: bool = False

@@ -19,6 +19,7 @@ from gradviz.view.graph.geometry import (
     PILL,
     STACK,
     TAB,
+    UP,
     CardFrame,
     chip_width,
     is_at_corner,
@@ -92,7 +93,7 @@ def card(
     attributes |= {
         "id": f"gv-{item.id}",
         "data-id": None if item.id == MORE else item.refers or item.id,
-        "data-tensor": item.tensor or None,
+        "data-tensor": " ".join(filter(None, (item.tensor, *item.tensors))) or None,
         "data-others": " ".join(item.others) or None,
         "role": "img",
         "aria-label": item.aria,
@@ -106,6 +107,9 @@ def card(
     inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and item.has_band:
         inside.append(_band(frame.width, frame.height, frame.band, radius))
+    if frame.inside != (0.0, 0.0):
+        top, end = frame.inside[0] - frame.top - UP, frame.height - 1
+        inside.append(_rect(1, top, frame.width - 2, end - top, radius - 1, "gv-paper"))
     if item.has_bar:
         inside.append(_rect(7, (frame.height - LEAF) / 2, 3, LEAF, 1, "gv-leaf-bar"))
     left = PAD + (INSIDE if direction == "LR" and frame.left else 0) + BAR * item.has_bar
@@ -428,7 +432,7 @@ def _pill(port: Port, left: float, top: float, source: str) -> Element:
 
 
 HEIGHT: Final = 15.0
-TIGHT: Final = 30.0
+TIGHT: Final = 27.0
 MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
 """Cells of the longest gradient."""
 SIGN: Final = 11.0
@@ -462,26 +466,36 @@ def _width(words: str) -> float:
 
 
 def gradient(
-    flow: EdgeGradient, end: Point, space: float, direction: Direction, is_beside: bool = False
+    flow: EdgeGradient,
+    path: Sequence[Point],
+    head: CardFrame,
+    port: int,
+    direction: Direction,
 ) -> Element:
-    """A gradient where a link ends, with a sign of its direction.
+    """A gradient where a link ends, with a sign of its direction; of a link inside of a card the
+    sign alone, where the link turns.
 
     Args:
         flow: The gradient.
-        end: Where the link ends.
-        space: Pixels from one input port to the next; of a link from beside, of the link.
+        path: Control points of the link.
+        head: The card where it ends.
+        port: The port where it does.
         direction: How data flows.
-        is_beside: Whether the link comes from the right.
     """
-    x, y = end
+    x, y = path[-1]
+    is_beside = head.card.inputs[port].is_beside
+    is_inside = is_beside and head.inside != (0.0, 0.0)
     room = MOST[direction]
     if direction == "TB":
+        space = path[0][0] - x if is_beside else head.box.width / head.box.inputs
         free = space - 4 - SIGN - 8 - (AWAY if is_beside else 0)
         room = min(room, int(free / (EM * SIZES["text"])))
     words = formatting.gradient_words(flow.gradient, room)
     words = words if cells(words) <= room else ""  # whole or not at all
     width = _width(words)
-    if is_beside:
+    if is_inside:
+        left, top, sign = x - width / 2, path[0][1] - HEIGHT / 2, "l0,-7 6,3.5z"
+    elif is_beside:
         left, top, sign = x + AWAY, y - HEIGHT / 2, "l0,-7 6,3.5z"
     elif direction == "TB":
         left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"

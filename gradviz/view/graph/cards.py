@@ -36,6 +36,8 @@ BRIEF: Final = 22
 """Characters of a name that has what is said of a tensor beside it."""
 TABS: Final = 8
 """Saved tensors that are a square each on a compact card."""
+NAMES: Final = 4
+"""Leaves whose names are on the card of several."""
 PATH: Final = 16
 """Characters of the path of a module beside a title."""
 POCKETS: Final = 8
@@ -59,6 +61,8 @@ def node_card(
         boxes: The boxes of several nodes.
     """
     others = boxes.members.get(node.id, ()) if content.is_brief else ()
+    if others and node.variable and (several := leaves_card(node.id, graph_index, content, boxes)):
+        return several
     made = map(graph_index.drawn_node, others)
     nodes = [node, *(row for row in made if row is not None)]
     end = graph_index.drawn_node(boxes.ends[node.id]) if others else node
@@ -161,6 +165,61 @@ def waiting_leaf_card(
         tensor=variable.id,
         is_brief=content.is_brief,
     )
+
+
+def leaves_card(
+    key: str, graph_index: GraphIndex, content: CardContent, boxes: Boxes
+) -> Card | None:
+    """The card of several leaves, which counts those that have a gradient; ``None`` while none of
+    them exists.
+
+    Args:
+        key: The node of the first one.
+        graph_index: The graph.
+        content: What cards show.
+        boxes: What is one card.
+    """
+    rows, waiting = dict[str, Node](), dict[str, TensorInfo]()
+    for one in (key, *boxes.members[key]):
+        if (row := graph_index.rows.get(one)) is not None:
+            rows[one] = row
+        elif (info := graph_index.waiting(one)) is not None:
+            waiting[one] = info
+    own = (graph_index.tensors.get(row.variable or "") for row in rows.values())
+    leaves = [*filter(None, own), *waiting.values()]
+    if not leaves:
+        return None
+    facts = [graph_index.of_tensor(info) for info in leaves]
+    names = ", ".join(boxes.name(info.id, one["name"].words) for info, one in zip(leaves, facts))
+    is_short = len(leaves) <= NAMES and cells(names) <= BRIEF
+    hooks = any(is_pinned(one["hooks"].parts, content) for one in facts)
+    title = names if is_short else formatting.plural(len(leaves), "param")
+    blocks = [_tensor_title(title, BRIEF, content, hooks)]
+    if "grad" in content:
+        blocks.append(Block("text", (_gradients(leaves),), beside=True))
+    said = [aria.of_tensor(info, graph_index) for info in leaves]
+    state = next((NODE_CSS[row.state] for row in rows.values()), "gv-waiting")
+    return Card(
+        id=key,
+        css=f"gv-node gv-leaf gv-brief {state}",
+        blocks=(*blocks, *(row for one in rows for row in tag_blocks(one, graph_index, content))),
+        title="\n".join(said),
+        aria="; with ".join(said),
+        outputs=outputs_of(key, (), graph_index),
+        tensor=leaves[0].id,
+        others=boxes.members[key],
+        tensors=tuple(info.id for info in leaves[1:]),
+        is_brief=True,
+    )
+
+
+def _gradients(leaves: Sequence[TensorInfo]) -> Line:
+    """Of how many leaves ``.grad`` is not None, and whether there are nan or inf in one."""
+    there = [info.grad for info in leaves if info.grad is not None]
+    if not there:
+        return Line(".grad None")
+    bad = dict.fromkeys(filter(None, map(formatting.not_finite, there)))
+    return Line(f".grad {len(there)} of {len(leaves)}{''.join(bad)}")
 
 
 def more_card(count: int, uses: Iterable[int] = ()) -> Card:

@@ -17,6 +17,7 @@ from gradviz.view.graph.card_parts import Card, Density, LinkLook
 from gradviz.view.graph.extent import Extent, banner, extent_of, written
 from gradviz.view.graph.geometry import CardFrame, measure, together
 from gradviz.view.graph.highlights import GraphMarks
+from gradviz.view.graph.layout import Point
 from gradviz.view.graph.scene import ALL, Scene, Scenes
 
 Look = TypeVar("Look")
@@ -168,7 +169,7 @@ class DrawnScenes:
         return ()
 
     def frames(
-        self, group: tuple[Variants[Card], ...], spine: int, gap: float
+        self, group: tuple[Variants[Card], ...], spine: int, gap: float, room: Point = (0.0, 0.0)
     ) -> Mapping[Variants[Card], tuple[CardFrame, ...]]:
         """The frames of cards that share a place, all with the largest box.
 
@@ -176,10 +177,11 @@ class DrawnScenes:
             group: Their variants.
             spine: The number of the place on the longest path, -1 beside it.
             gap: Pixels between its input ports, at least.
+            room: Width, at least, and additional height for what is inside of the cards.
         """
         direction = self.source.options.direction
         looks = [look for variants in group for look in variants.looks]
-        made = iter(together([measure(look, direction, spine, gap) for look in looks]))
+        made = iter(together([measure(look, direction, spine, gap) for look in looks], room))
         return {variants: tuple(next(made) for _ in variants.looks) for variants in group}
 
     def drawn(self, frames: tuple[CardFrame, ...]) -> tuple[Element, ...]:

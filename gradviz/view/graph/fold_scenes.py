@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Final
@@ -112,7 +112,8 @@ class FoldScenes(Scenes):
         super().__init__(graph_index, options, saving)
         self.folding, self.words = folding, words
         self._tree = tree = folding.tree
-        self.boxes = Boxes.of_pairs(tree.graph, tree.pairs, lambda key: key not in apart)
+        boxes = Boxes.of_pairs(tree.graph, tree.pairs, lambda key: key not in apart)
+        self.boxes = replace(boxes, is_tight=True)
         self.insides = Insides(folding.tree)
         members = self._members_outside()
         self._outside = {fold_id: [*keys] for fold_id, keys in members.items()}

@@ -35,6 +35,8 @@ APART: Final = 76.0
 is beside."""
 WIDE: Final = 168.0
 """Width, at least, of a card with others beside it: they are in a column."""
+UP: Final = 5.0
+"""Pixels above what is inside of a card where the ground of it begins: arrows end there."""
 STACK: Final = 5.0
 """How far a card that stands for several reaches to the right and down, beyond itself."""
 
@@ -53,6 +55,8 @@ class CardFrame:
     """Height of the coloured band behind the title."""
     tops: tuple[float, ...]
     """Upper edge of each block, from the upper edge of the card."""
+    inside: tuple[float, float] = (0.0, 0.0)
+    """From where to where other cards are in it, from the upper edge of the box."""
 
 
 def measure(card: Card, direction: Direction, spine: int = -1, gap: float = 0.0) -> CardFrame:
@@ -188,13 +192,19 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     return tuple(tops), y + (below if y > band else 0), band
 
 
-def together(frames: Sequence[CardFrame]) -> list[CardFrame]:
+def together(frames: Sequence[CardFrame], room: Point = (0.0, 0.0)) -> list[CardFrame]:
     """Frames of cards that share a place at different steps, all with the largest box: what a card
-    says at other steps has its room."""
+    says at other steps has its room.
+
+    Args:
+        frames: The frames.
+        room: Width, at least, and additional height for what is inside of the card.
+    """
     left, top = max(f.left for f in frames), max(f.top for f in frames)
     right = max(f.box.width - f.left - f.width for f in frames)
     bottom = max(f.box.height - f.top - f.height for f in frames)
-    width, height = max(f.width for f in frames), max(f.height for f in frames)
+    width = max(room[0], *(f.width for f in frames))
+    height = round(max(f.height for f in frames) + room[1], 1)
     box = replace(
         frames[0].box,
         width=round(left + width + right, 1),
@@ -202,4 +212,9 @@ def together(frames: Sequence[CardFrame]) -> list[CardFrame]:
         inputs=max(f.box.inputs for f in frames),
         outputs=max(f.box.outputs for f in frames),
     )
-    return [replace(f, box=box, left=left, top=top, width=width, height=height) for f in frames]
+    end = top + height - INSIDE * any(port.label for f in frames for port in f.card.outputs)
+    inside = (round(end - room[1], 1), round(end, 1)) if room[1] else (0.0, 0.0)
+    return [
+        replace(f, box=box, left=left, top=top, width=width, height=height, inside=inside)
+        for f in frames
+    ]

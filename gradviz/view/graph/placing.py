@@ -13,7 +13,7 @@ from gradviz.view.element import Element
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.extent import fits_screen
-from gradviz.view.graph.geometry import CardFrame
+from gradviz.view.graph.geometry import UP, CardFrame
 from gradviz.view.graph.layout import (
     MARGIN,
     RANK_GAP,
@@ -49,6 +49,10 @@ FEW: Final = 2
 """So many arrows are straight."""
 CLOSER: Final = 1.4
 """How much larger than a screen a picture may be that closer ranks could make fit."""
+INDENT: Final = 18.0
+"""Pixels from the left side of a box to what is inside of it: an arrow is between."""
+INSIDE: Final = 5.0
+"""Pixels below what is inside of a box, and on its right; and between two."""
 End: TypeAlias = tuple[str, int]
 """Where a link ends: id of a card, ``""`` for the rim, and the number of the port."""
 
@@ -137,6 +141,14 @@ def rim_id(side: str, port: int) -> str:
     return f"{side}.{port}"
 
 
+def room_of(inside: Sequence[CardFrame]) -> Point:
+    """Width and height that what is inside of a card needs in it; nothing for nothing."""
+    if not inside:
+        return 0.0, 0.0
+    width = INDENT + max(frame.box.width for frame in inside) + INSIDE
+    return width, sum(frame.box.height + INSIDE for frame in inside)
+
+
 def placed(
     scene: Scene,
     frames: Mapping[str, tuple[CardFrame, ...]],
@@ -170,8 +182,12 @@ def _as_drawn(
     boxes = {key: replace(frames[key][0].box, id=key) for key in shown}
     joined = list(dict.fromkeys(scene.links))
 
-    def laid_out(ranks: float) -> tuple[_Column, list[Link], Layout]:
-        column = _Column(boxes, scene, WRITTEN if gap else ARROW, ranks)
+    def laid_out(ranks: float) -> tuple[_Column | _Inside, list[Link], Layout]:
+        column = (
+            _Inside(boxes, scene, frames)
+            if scene.are_inside
+            else _Column(boxes, scene, WRITTEN if gap else ARROW, ranks)
+        )
         main = [link for link in joined if link.tail not in column.head]
         found = lay_out(column.boxes, main, direction, options.engine, ranks)
         return column, main, column.placed(found)
@@ -251,6 +267,46 @@ class _Column:
         end = round(x + box.width, 1), round(min(max(spread, low), high), 1)
         bend = round((start[0] - end[0]) / 2, 1)
         return start, (start[0] - bend, start[1]), (end[0] + bend, end[1]), end
+
+
+class _Inside:
+    """What is beside boxes, inside of each below what it says.
+
+    Args:
+        boxes: All boxes, by their places.
+        scene: What is in the picture.
+        frames: The variants of each card, with room for it.
+    """
+
+    def __init__(
+        self,
+        boxes: Mapping[str, LayoutBox],
+        scene: Scene,
+        frames: Mapping[str, tuple[CardFrame, ...]],
+    ) -> None:
+        self._all, self._beside, self._frames = boxes, scene.beside, frames
+        self.head = {key: head for head, keys in self._beside.items() for key in keys}
+        """The box that each of them is in."""
+        self.boxes = [box for key, box in boxes.items() if key not in self.head]
+        """The others."""
+
+    def placed(self, layout: Layout) -> Layout:
+        """The layout with what is inside."""
+        places = dict(layout.places)
+        for head, keys in self._beside.items():
+            x, y = layout.places[head]
+            top = y + self._frames[head][0].inside[0]
+            for key in keys:
+                places[key] = round(x + INDENT, 1), round(top, 1)
+                top += self._all[key].height + INSIDE
+        return replace(layout, places=places)
+
+    def path(self, link: Link, layout: Layout) -> tuple[Point, ...]:
+        """From the left side of what is inside up to what its box says."""
+        (left, top), (x, y) = layout.places[link.tail], layout.places[link.head]
+        start = left, round(top + self._all[link.tail].height / 2, 1)
+        end = round(x + INDENT / 2, 1), round(y + self._frames[link.head][0].inside[0] - UP, 1)
+        return start, (end[0], start[1]), (end[0], start[1]), end
 
 
 def as_laid_out(

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from gradviz.model.folding import Folding
+from gradviz.model.ids import number_of
 from gradviz.view.boxes import NO_BOXES, Boxes, Saving, modules_of_tensors, without_unused
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import (
@@ -36,6 +37,8 @@ ABOVE: Final = 2
 """Tensors that are above a card at which nothing else arrives."""
 ROOM: Final = 16
 """Characters of a name."""
+NAMES: Final = 22
+"""Characters of the names of several."""
 
 
 def used_often(uses: Iterable[tuple[str, str]]) -> set[str]:
@@ -88,17 +91,20 @@ def reference_id(tail: str, head: str) -> str:
 def reference_card(card: Card, head: str) -> Card:
     """The reference to a card beside the card ``head``."""
     name = card.blocks[0].lines[0].text
-    line = Line(shorten(name, ROOM), "gv-name", SIZES["text"], icon="ref")
+    room = NAMES if card.others else ROOM
+    line = Line(shorten(name, room), "gv-name", SIZES["text"], icon="ref")
     kind = "gv-ref" if card.tensor else "gv-ref gv-outside"
     return Card(
         id=reference_id(card.id, head),
         css=f"{kind} gv-{card.status}" if card.status else kind,
         blocks=(Block("title", (line,)),),
-        title=name if cells(name) > ROOM else "",
+        title=name if cells(name) > room else "",
         aria=f"reference to {name}",
         outputs=(Port(),),
         tensor=card.tensor,
         refers=card.id,
+        others=card.others,
+        tensors=card.tensors,
     )
 
 
@@ -144,6 +150,8 @@ class Scene:
     """Whether it is all of a picture, in which nothing is opened."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Cards that share the place of another card, with that card."""
+    are_inside: bool = False
+    """Whether what is beside a card is inside of it, below what it says."""
 
     @property
     def beside(self) -> dict[str, list[str]]:
@@ -153,6 +161,12 @@ class Scene:
             if self._is_beside(wire.link):
                 found.setdefault(link.head, {})[link.tail] = None
         return {key: [*tails] for key, tails in found.items()}
+
+    @cached_property
+    def within(self) -> frozenset[str]:
+        """The cards that are inside of others."""
+        inside = {key for keys in self.beside.values() for key in keys} if self.are_inside else ()
+        return frozenset(c.id for c in self.cards if self.places.get(c.id, c.id) in inside)
 
     @cached_property
     def _beside_ports(self) -> set[tuple[str, int]]:
@@ -200,19 +214,26 @@ class Scene:
 
 
 def beside(
-    made: dict[str, Card], wires: Sequence[DrawnLink], parameters: Collection[str]
+    made: dict[str, Card],
+    wires: Sequence[DrawnLink],
+    parameters: Collection[str],
+    modules: Collection[str],
+    are_inside: bool,
 ) -> list[DrawnLink]:
     """Put ports on the right at which a tensor arrives that has its place beside the card; links
     keep theirs.
 
     Beside a card is what comes from no other card and goes to it alone; but where nothing else
     arrives data are above it, or leaves of no module where there are no data. A parameter has its
-    place beside each card that uses it.
+    place beside each card that uses it; where that is inside of cards, a tensor outside the graph
+    has, too.
 
     Args:
         made: The cards.
         wires: The links.
         parameters: The parameters and buffers of modules.
+        modules: The cards of modules to which data without a gradient were given.
+        are_inside: Whether what is beside a card is inside of it.
     """
     heads: dict[str, set[str]] = {}
     into: dict[str, dict[int, str]] = {}
@@ -222,7 +243,8 @@ def beside(
     given = {key for key in heads if key not in into and made[key].is_of_tensor}
     of_modules = {key for key in given if (made[key].tensor or key) in parameters}
     alone = {key for key in given if len(heads[key]) == 1 or len(heads[key]) > FEW} | of_modules
-    of_parameters = _only_from(of_modules, into)
+    alone |= {key for key in given if are_inside and key[0] == "t"}
+    of_parameters = _only_from(of_modules, {key: into[key] for key in into if key not in modules})
     places: dict[str, list[int]] = {}
     for head, ports in into.items():
         found = {port: tail for port, tail in ports.items() if tail in alone}
@@ -405,8 +427,41 @@ class WholeScenes(Scenes):
         scene = self._scene(made, wires, self.outside, content)
         made, wires = {card.id: card for card in scene.cards}, [*scene.wires]
         if content.is_brief and self._has_columns:
-            wires = beside(made, wires, self._parameters)
-        return Scene(tuple(made.values()), tuple(wires), is_whole=True)
+            wires = beside(made, wires, self._parameters, {*self._given(made)}, boxes.are_inside)
+        are_inside = boxes.are_inside
+        return Scene(tuple(made.values()), tuple(wires), is_whole=True, are_inside=are_inside)
+
+    def _given(self, keys: Iterable[str]) -> Iterator[str]:
+        """The cards of modules at which a tensor without a gradient arrives."""
+        titles, rows = self.graph_index.titles, self.graph_index.rows
+        for key in keys:
+            if key in titles and None in rows[key].next_functions:
+                yield key
+
+    def put_inside(self, apart: Collection[str]) -> None:
+        """Have what is beside a box inside of it, leaves that the same boxes use as one card.
+
+        Args:
+            apart: Nodes and tensors that something is said of alone.
+        """
+        heads: dict[str, list[str]] = {}
+        for head, keys in self.scene(ALL, "compact").beside.items():
+            for key in keys:
+                heads.setdefault(key, []).append(head)
+        groups: dict[tuple[str, ...], list[str]] = {}
+        plain = {key: own for key in heads if (own := self._plain_leaf(key, apart))}
+        for key in sorted(plain, key=lambda one: number_of(plain[one])):
+            groups.setdefault(tuple(heads[key]), []).append(key)
+        self.boxes = self.boxes.with_leaves(groups.values())
+
+    def _plain_leaf(self, key: str, apart: Collection[str]) -> str | None:
+        """The leaf that a card is of, if nothing is said of it alone."""
+        graph = self.graph_index.graph
+        if (place := graph.place_of(key)) is None or (own := graph.variables[place]) is None:
+            return None
+        is_root = any(place == root for root, _ in graph.root_places)
+        is_hooked = graph.nodes[place].hooks or graph.tensor(own).hooks
+        return None if is_root or is_hooked or {key, own} & {*apart} else own
 
 
 def saving_of(graph_index: GraphIndex, options: DrawOptions) -> Saving:

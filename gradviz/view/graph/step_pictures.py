@@ -26,7 +26,7 @@ from gradviz.view.graph.geometry import CardFrame, count_gap
 from gradviz.view.graph.highlights import mark_rules, marked, marks_in
 from gradviz.view.graph.layout import Direction, Point, spines
 from gradviz.view.graph.options import DrawOptions
-from gradviz.view.graph.placing import DrawnInside, Frame, PlacedCard, PlacedLink, placed
+from gradviz.view.graph.placing import DrawnInside, Frame, PlacedCard, PlacedLink, placed, room_of
 from gradviz.view.graph.scene import ALL, Scene
 from gradviz.view.style import css
 from gradviz.view.text import px
@@ -127,7 +127,8 @@ class StepPictures:
         """The frames of the variants of each card."""
         links = scene.links
         spine = spines(list(dict.fromkeys(e for one in links for e in (one.tail, one.head))), links)
-        beside = {key for keys in scene.beside.values() for key in keys}
+        columns = scene.beside
+        beside = {key for keys in columns.values() for key in keys}
         gaps: dict[str, float] = {}
         for wire, link in zip(scene.wires, links, strict=True):
             gap = 0.0 if link.tail in beside else card_svg.port_gap(written[wire.own_id])
@@ -137,10 +138,13 @@ class StepPictures:
         for key, one in variants.items():
             groups.setdefault(scene.places.get(key, key), []).append(one)
         found: dict[str, tuple[CardFrame, ...]] = {}
-        for key, one in variants.items():
-            place = scene.places.get(key, key)
+        places = {key: scene.places.get(key, key) for key in variants}
+        for key, place in sorted(places.items(), key=lambda one: one[1] not in beside):
             group, number = tuple(groups[place]), spine.get(place, -1)
-            found[key] = self.scenes.frames(group, number, gaps.get(place, 0.0))[one]
+            inside = columns.get(place, ()) if scene.are_inside else ()
+            room = room_of([found[one][0] for one in inside])
+            known = self.scenes.frames(group, number, gaps.get(place, 0.0), room)
+            found[key] = known[variants[key]]
         return found
 
     def _looks(self, fold_id: str) -> dict[str, Looks]:
@@ -149,18 +153,20 @@ class StepPictures:
         inside = self.inside(fold_id)
         at = self._shown if inside.is_picture else inside
         found = {}
-        for link in at.links:
-            key, variants = f"gv-{link.wire.own_id}", self.scenes.link(link.wire.own_id)
-            drawn = (
-                self._link(link, look) if inside.is_picture else _classes(link, look)
-                for look in variants.looks
-            )
-            found[key] = Looks((*drawn, None), variants.numbers())
-        for card in at.cards:
-            numbers = self.scenes.card(card.card, self.density).numbers()
-            looks: Iterable[Element] = self.scenes.drawn(card.frames)
-            looks = map(card.moved, looks) if inside.is_picture else looks
-            found[f"gv-{card.id}"] = Looks((*looks, None), numbers)
+        within = self.scenes.scene(fold_id, self.density).within
+        for is_within in (False, True):  # what is inside of a card is drawn on it
+            for link in (one for one in at.links if (one.tail[0] in within) == is_within):
+                key, variants = f"gv-{link.wire.own_id}", self.scenes.link(link.wire.own_id)
+                drawn = (
+                    self._link(link, look) if inside.is_picture else _classes(link, look)
+                    for look in variants.looks
+                )
+                found[key] = Looks((*drawn, None), variants.numbers())
+            for card in (one for one in at.cards if (one.id in within) == is_within):
+                numbers = self.scenes.card(card.card, self.density).numbers()
+                looks: Iterable[Element] = self.scenes.drawn(card.frames)
+                looks = map(card.moved, looks) if inside.is_picture else looks
+                found[f"gv-{card.id}"] = Looks((*looks, None), numbers)
         if marks := self.scenes.marked_in(fold_id):
             there = {key: look for key, one in found.items() if (look := one.drawn[0])}
             for key, look in marked(there, marks).items():
@@ -288,12 +294,9 @@ class StepPictures:
         if look.written is not None:
             head = self._boxes[link.head[0]]
             assert isinstance(head, PlacedCard)
-            number = link.head[1]
-            is_beside = head.card.inputs[number].is_beside
-            space = (
-                path[0][0] - path[-1][0] if is_beside else head.width / head.frames[0].box.inputs
+            label = card_svg.gradient(
+                look.written, path, head.frames[0], link.head[1], self.direction
             )
-            label = card_svg.gradient(look.written, path[-1], space, self.direction, is_beside)
         drawn = card_svg.link(
             path,
             link.wire.source,

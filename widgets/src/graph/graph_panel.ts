@@ -310,7 +310,9 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const folds = shown?.unfolding?.folds;
     // A box says in every density the same of what is in it.
     const isBox = folds?.get(id) !== undefined;
-    const own = chosen.find((one) => index.cardOf(one) === id && index.item(one)?.kind === "node");
+    const own = chosen.find(
+      (one) => index.cardOf(one) === id && index.item(one)?.kind !== "tensor",
+    );
     const markup =
       id && !isBox ? looks.of(own ?? id, store.get("drawn"), timeline, at, folds) : undefined;
     unfolded.show(picture, index, id, markup, box, k);

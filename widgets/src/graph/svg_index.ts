@@ -12,7 +12,7 @@ export class SvgIndex {
   #items: ReadonlyMap<string, Item> = new Map();
   /** All elements of an id, in the order of drawing. */
   #holders = new Map<string, SVGGElement[]>();
-  /** Tag on a card, or another node in its box -> the card. */
+  /** Tag on a card, or another node or leaf that it is of -> the card. */
   #owners = new Map<string, string>();
   readonly #highlighted = new Map<string, SVGGElement[]>();
   /** What is seen of an id that has no element. */
@@ -29,7 +29,7 @@ export class SvgIndex {
     for (const holder of picture.querySelectorAll<SVGGElement>("[data-id]")) {
       const { id = "", tensor, others } = holder.dataset;
       const more = others?.split(" ") ?? [];
-      for (const name of [id, ...(tensor ? [tensor] : []), ...more]) {
+      for (const name of [id, ...(tensor?.split(" ") ?? []), ...more]) {
         this.#holders.set(name, [...(this.#holders.get(name) ?? []), holder]);
       }
       for (const other of more) this.#owners.set(other, id);

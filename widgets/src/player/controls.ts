@@ -51,7 +51,8 @@ export function makeControls(
   });
   store.watch(["at", "visible", "timeline"], () => {
     const turns = cursor.turns ? [" ", html("span", {}, cursor.turns)] : [];
-    where.replaceChildren(html("strong", {}, cursor.count), ...turns, still);
+    const count = { class: "gradviz-at", title: cursor.turns };
+    where.replaceChildren(html("span", count, html("strong", {}, cursor.count), ...turns), still);
   });
   store.watch(["at", "visible", "timeline", "playing"], () => {
     const timeline = store.get("timeline");

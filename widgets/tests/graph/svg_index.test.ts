@@ -57,6 +57,19 @@ describe("a box of several nodes", () => {
     }
   });
 
+  it("is that of several leaves, by the ids of their nodes and of their tensors", () => {
+    const leaves = document.createElement("div");
+    const own = `data-id="n4" data-tensor="t0 t1" data-others="n5"`;
+    leaves.innerHTML = `<svg><g role="img" ${own}/></svg>`;
+    const of = new SvgIndex();
+    of.read(leaves, [item("n4"), item("n5")]);
+    for (const id of ["n4", "n5", "t0", "t1"]) {
+      of.highlight("is-lit", [id]);
+      expect(leaves.querySelectorAll(".is-lit")).toHaveLength(1);
+    }
+    expect(of.cardOf("n5")).toBe("n4");
+  });
+
   it("is joined to what any of them is joined to", () => {
     expect(index.item("n0")).toMatchObject({ next: ["n3"], prev: [] });
     expect(index.item("n3")).toMatchObject({ next: [], prev: ["n0"] });

@@ -65,7 +65,7 @@ def _homes(drawn: Iterator[Element]) -> dict[str, str]:
     for card in drawn:
         if key := card.text("data-id"):
             for element in all_of((card,)):
-                for name in ("data-id", "data-tensor"):
-                    found.setdefault(element.text(name), key)
-    found.pop("", None)
+                for name in ("data-id", "data-tensor", "data-others"):
+                    for one in element.text(name).split():
+                        found.setdefault(one, key)
     return found
