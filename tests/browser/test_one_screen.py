@@ -406,5 +406,7 @@ def test_presented_it_is_code_graph_and_caption_in_large_type(bare: Bare) -> Non
     bare.page.keyboard.press("Escape")
     expect(widget.root.locator(".gradviz-bar")).to_be_visible()
     bare.page.keyboard.press("ArrowLeft")
-    bare.page.wait_for_timeout(300)
-    assert transform(widget) == before
+    bare.page.wait_for_function(
+        "(own) => document.querySelector('.gradviz-viewport > svg').style.transform === own",
+        arg=before,
+    )
