@@ -70,7 +70,7 @@ def test_a_gradient_travels_along_its_edge_and_a_new_card_fades_in(moving: Page)
     assert {name for name, _ in seen} <= {"n0", "window"}
     stepped(moving, 8)
     seen = stepped(moving, 9)
-    assert [one for one in seen if one[0] == "gradient"] == [["gradient", 260]] * 2
+    assert [one for one in seen if one[0] == "gradient"] == [["gradient", 240]] * 2
 
 
 def test_when_the_first_node_is_made_no_card_goes_to_another_place(moving: Page) -> None:
@@ -78,7 +78,7 @@ def test_when_the_first_node_is_made_no_card_goes_to_another_place(moving: Page)
     made = next(step.index for step in recording.all_steps if step.graph.nodes)
     mounted(moving, recording, made - 1)
     for step in (made, made - 1):
-        assert not [name for name, lasts in stepped(moving, step) if lasts == 260]
+        assert not [name for name, lasts in stepped(moving, step) if lasts == 240]
 
 
 @pytest.mark.parametrize(
