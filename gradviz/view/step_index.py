@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from gradviz.model.facts import tensor_facts
@@ -65,7 +64,7 @@ class StepIndex(GraphIndex):
         rows = {key: history.tensor_at(key, start - 1) for key in changed if key in self.tensors}
         old = self.before.keys()
         self.before = {
-            key: tensor_facts(replace(row, values=self.tensors[key].values), self)
+            key: tensor_facts(row, self)
             for key, row in rows.items()
             if row is not None and _differs(row, self.tensors[key])
         }
@@ -154,9 +153,8 @@ def step_indexes(
 
 
 def _differs(was: TensorInfo, info: TensorInfo) -> bool:
-    """Whether something of a tensor changed that is shown with what it was: not its values, which
-    would need a line more on its card at every step."""
-    return (was.version, was.grad) != (info.version, info.grad)
+    """Whether something of a tensor changed that is shown with what it was."""
+    return (was.version, was.grad, was.values) != (info.version, info.grad, info.values)
 
 
 def _entries(node: Node | None) -> list[tuple[str, int]]:

@@ -102,12 +102,17 @@ class ToldOfLine(Told):
             if savers and not fresh.intersection(savers):
                 node = self.names.title(savers[0])
                 yield sentence("in place, saved", name=name, node=node), rows
-            elif event.before is not None and event.before == event.after:
+            elif self._is_unseen(known):
                 yield sentence("in place, unseen", name=name), rows
             elif event.agent == "assignment":
                 yield sentence("changes", name=name), rows
             else:
                 yield sentence("in place", name=name), rows
+
+    def _is_unseen(self, key: str) -> bool:
+        """Whether the line has left the version of a tensor as it was."""
+        was, now = self.state.row_before(key), self.state.row_now(key)
+        return was is not None and now is not None and was.version == now.version is not None
 
     def _has_changed_save(self, key: str, event: Write) -> bool:
         node = self.state.node_row(key)

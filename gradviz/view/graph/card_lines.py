@@ -19,6 +19,8 @@ NUMBERS: Final = 3
 """Values up to which a compact card has them."""
 SHORT: Final = 18
 """Characters of these."""
+BOTH: Final = 16
+"""Characters of these with those before them."""
 NARROW: Final = 14
 """Characters of a gradient on a compact card."""
 DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
@@ -124,9 +126,16 @@ def tensor_lines(facts: TensorFacts, content: CardContent, lead: str = "") -> It
         yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
 
 
-def brief_values(facts: TensorFacts, content: CardContent) -> str:
-    """The values of a tensor that has few of them, for a compact card; else ``""``."""
-    values = facts["values"].value
+def brief_values(facts: TensorFacts, content: CardContent, before: bool = False) -> str:
+    """The values of a tensor that has few of them, for a compact card; else ``""``.
+
+    Args:
+        facts: The tensor.
+        content: What cards show.
+        before: The values that it had before, if they were others.
+    """
+    fact = facts.changed("values") if before else facts["values"]
+    values = None if fact is None else fact.value
     if not isinstance(values, Values) or not content.allows("values"):
         return ""
     if len(values.values) > NUMBERS:
@@ -139,6 +148,15 @@ def brief_words(facts: TensorFacts, content: CardContent) -> str:
     """The same, and the shape of all others."""
     shape = facts["shape"].words if content.allows("shapes") else ""
     return brief_values(facts, content) or ("" if shape == "()" else shape)
+
+
+def brief_line(facts: TensorFacts, content: CardContent) -> Line | None:
+    """Values or shape of a tensor on a compact card; values that are new with the old ones."""
+    words, was = brief_words(facts, content), brief_values(facts, content, before=True)
+    if was and words:
+        fits = cells(f"{was} → {words}") <= BOTH
+        return Line("", "gv-muted", change=(was if fits else "", words))
+    return Line(words, "gv-muted") if words else None
 
 
 def _matrix(lead: str, values: Sequence[Number], sizes: Sequence[int], css: str = "") -> list[Line]:

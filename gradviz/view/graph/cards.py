@@ -14,8 +14,8 @@ from gradviz.view.boxes import NO_BOXES, Boxes
 from gradviz.view.graph.card_lines import (
     FEW,
     ROOM,
+    brief_line,
     brief_values,
-    brief_words,
     formula_lines,
     grad_lines,
     hook_lines,
@@ -327,9 +327,9 @@ def _is_constant(node: Node, place: int, graph_index: GraphIndex) -> bool:
 
 def _brief_block(facts: TensorFacts, content: CardContent) -> Iterator[Block]:
     """Values or shape of a tensor on a compact card, beside its name."""
-    words = brief_words(facts, content) if content.density == "compact" else ""
-    if words:
-        yield Block("text", (Line(words, "gv-muted"),), beside=True)
+    line = brief_line(facts, content) if content.density == "compact" else None
+    if line is not None:
+        yield Block("text", (line,), beside=True)
 
 
 def _tensor_title(name: str, room: int, content: CardContent, pinned: bool = False) -> Block:

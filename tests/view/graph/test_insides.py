@@ -162,7 +162,8 @@ def test_a_node_with_the_views_of_its_inputs_is_one_card() -> None:
     folding, drawing = drawing_of(Graph.of(nodes, [("n0", 0)], [tensor(0, "w", node="n4")]))
     assert folding.tree.root.folds == ()
     (card,) = (one for one in drawing.scenes.scene("f0", COMPACT).cards if one.id == "n0")
-    assert [line.text for one in card.blocks for line in one.lines] == ["@", "MmBackward0 +2"]
+    assert [line.text for one in card.blocks for line in one.lines] == ["@"]
+    assert card.title == "MmBackward0 + ViewBackward0 + TBackward0"
     cards = {
         density: {one.id: one.others for one in drawing.scenes.scene("f0", density).cards}
         for density in DENSITIES
