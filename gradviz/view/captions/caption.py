@@ -17,7 +17,7 @@ from gradviz.view.captions.catalogue import sentence
 from gradviz.view.captions.details import all_details, details, events_of_line, reason
 from gradviz.view.captions.rows import Row, row
 from gradviz.view.captions.state import CaptionState
-from gradviz.view.captions.told import Said, Told, output_rows
+from gradviz.view.captions.told import Said, output_rows
 from gradviz.view.captions.told_in_backward import ToldInBackward
 from gradviz.view.captions.told_of_lines import ToldOfLine
 from gradviz.view.explanations.fields import explained
@@ -107,18 +107,19 @@ def _caption(
 ) -> Caption:
     step = recording.all_steps[index]
     state = CaptionState(recording.history, step)
-    words, rows = _said(state)
+    told = ToldInBackward(state)
+    words, rows = _said(told)
     many = len(rows) - ROWS
     if many > 1:
         rows[ROWS:] = [row("", f"and {many} more")]
-    return Caption(Told(state).place(), words, tuple(rows), known, reason(explanations))
+    return Caption(told.place(), words, tuple(rows), known, reason(explanations))
 
 
-def _said(state: CaptionState) -> Said:
+def _said(told: ToldInBackward) -> Said:
     """What happened at a step, and its numbers."""
-    step, of_line = state.step, ToldOfLine(state)
+    step, state = told.step, told.state
     if step.kind == "start":
-        return sentence("start"), [*of_line.tensors(state.fresh)]
+        return sentence("start"), [*ToldOfLine(state).tensors(state.fresh)]
     if step.times is not None:
         return sentence("stands for", count=step.times), []
-    return ToldInBackward(state).said() or of_line.said(events_of_line(state))
+    return told.said() or ToldOfLine(state).said(events_of_line(state))

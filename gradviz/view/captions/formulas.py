@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gradviz.model.derivatives import gradient_of, shapes_behind, words_of
+from gradviz.model.derivatives import words_of
 from gradviz.model.derivatives.expression import Expression
 from gradviz.model.derivatives.wording import name_of
 from gradviz.model.records import Node, SavedTensor
@@ -54,18 +54,18 @@ def _through(
     state: CaptionState,
 ) -> Expression | None:
     """The tree of an entry, followed inside the box to the target."""
-    tree = gradient_of(node, place, shapes_behind(node, state.node_row)).tree
+    tree = names.derivative(node, place)
     entry = node.next_functions[place]
     if tree is None or entry is None:
         return None
-    tree = _named(tree, node, used, state)
+    tree = _named(tree, node, used, names, state)
     if entry[0] == target:
         return tree
     inner = state.node_row(entry[0])
     if inner is None or entry[1]:
         return None
-    for at, _ in enumerate(inner.next_functions):
-        if target in dict(names.targets(inner.id, state.step.index)).values():
+    for at, leads_to in names.targets(inner.id, state.step.index):
+        if leads_to == target:
             rest = _through(inner, at, inner.saved, target, names, state)
             return None if rest is None else _with_grad(rest, tree)
     return None
@@ -79,12 +79,16 @@ def _with_grad(tree: Expression, grad: Expression) -> Expression:
 
 
 def _named(
-    tree: Expression, node: Node, used: Sequence[SavedTensor], state: CaptionState
+    tree: Expression,
+    node: Node,
+    used: Sequence[SavedTensor],
+    names: CaptionNames,
+    state: CaptionState,
 ) -> Expression:
     """A tree with the names of tensors that nodes saved; of a transposed matrix that of the matrix,
     transposed."""
     if tree.operator != "saved":
-        inner = (_named(one, node, used, state) for one in tree.operands)
+        inner = (_named(one, node, used, names, state) for one in tree.operands)
         return replace(tree, operands=tuple(inner))
     slot = next((slot for slot in used if slot.name == tree.options[0]), None)
     known = None if slot is None else state.row(slot.tensor or slot.view_of)
@@ -96,11 +100,13 @@ def _named(
         return tree
     if slot.tensor is not None:
         return replace(tree, options=(short,))
-    is_transposed = _is_transposed(node, slot, known.id, state)
+    is_transposed = _is_transposed(node, slot, known.id, names, state)
     return replace(tree, options=(short,)).mT if is_transposed else tree
 
 
-def _is_transposed(node: Node, slot: SavedTensor, tensor: str, state: CaptionState) -> bool:
+def _is_transposed(
+    node: Node, slot: SavedTensor, tensor: str, names: CaptionNames, state: CaptionState
+) -> bool:
     """Whether a saved view is the transposed tensor itself: its node turns the gradient of the one
     into that of the other, and is all that is between."""
     for name, entry in zip(node.arguments, node.next_functions):
@@ -108,7 +114,7 @@ def _is_transposed(node: Node, slot: SavedTensor, tensor: str, state: CaptionSta
         leads = view.next_functions if view is not None else ()
         if view is not None and len(leads) == 1 and leads[0] is not None:
             behind = state.node_row(leads[0][0])
-            tree = gradient_of(view, 0, shapes_behind(view, state.node_row)).tree
+            tree = names.derivative(view, 0)
             is_of_it = behind is not None and behind.variable == tensor
             return is_of_it and tree == Expression("transposed", (Expression("grad"),))
     return False

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
+from gradviz.model.derivatives import gradient_of, shapes_behind
+from gradviz.model.derivatives.expression import Expression
 from gradviz.model.history import History
 from gradviz.model.node_titles import title_of, titles_of
+from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, say
 from gradviz.view.boxes import Boxes
 from gradviz.view.captions.sums import times
@@ -26,6 +29,7 @@ class CaptionNames:
 
     def __init__(self, history: History) -> None:
         self._history = history
+        self._derivatives: dict[tuple[str, int], Expression | None] = {}
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -43,6 +47,15 @@ class CaptionNames:
         graph = self._history.recording.graph
         titles = dict(titles_of(graph)) | dict(self.boxes.titles)
         return {node.id: clean(title_of(node, titles)) for node in graph.nodes}
+
+    def derivative(self, node: Node, place: int) -> Expression | None:
+        """How a node computes the gradient for an entry of ``next_functions``, if that is known."""
+        key = node.id, place
+        if key not in self._derivatives:
+            last = len(self._history.recording.records)
+            shapes = shapes_behind(node, lambda one: self._history.node(one, last))
+            self._derivatives[key] = gradient_of(node, place, shapes).tree
+        return self._derivatives[key]
 
     def head(self, node: str) -> str:
         """The node that the box of a node is called by."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TypeAlias
 
 from gradviz.model.events import BackwardStarted, Raised
@@ -28,7 +29,11 @@ class Told:
     def __init__(self, state: CaptionState) -> None:
         self.state, self.step = state, state.step
         self.names: CaptionNames = names_of(state.history)
-        self.path = self._path(self.step.node)
+
+    @cached_property
+    def path(self) -> str:
+        """The module that the card of the step's node says."""
+        return self._path(self.step.node)
 
     def _path(self, node: str | None) -> str:
         """The module that the card of a node says."""
@@ -53,7 +58,8 @@ class Told:
             return line(step) if step.line is not None else Sentence(clean(step.kind))
         if row.variable is not None:
             return self.tensor(row.variable, whole=True)
-        title, path = Sentence(Term(node, self.names.title(node))), self._path(node)
+        title = Sentence(Term(node, self.names.title(node)))
+        path = self.path if node == step.node else self._path(node)
         return say("{} {}", title, path) if path else title
 
     def tensor(self, key: str, whole: bool = False) -> Sentence:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradviz.model.derivatives import gradient_of, shapes_behind
 from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
@@ -103,13 +102,12 @@ class ToldInBackward(Told):
     def _sends(self, ran: NodeRan, node: Node, targets: Sequence[str]) -> Sentence:
         """The sentence for where the gradients of a node go."""
         names = self.names.of_nodes(targets, self.step.index, self.path)
-        shapes = shapes_behind(node, self.state.node_row)
         places = [
             p
             for p, (_, result) in enumerate(zip(node.next_functions, ran.grad_inputs))
             if result is not None and node.next_functions[p] is not None
         ]
-        trees = [gradient_of(node, place, shapes).tree for place in places]
+        trees = [self.names.derivative(node, place) for place in places]
         if trees and all(map(passes, trees)):
             return sentence("passes", names=names)
         if len(trees) == 1 and trees[0] is not None and only_moves(trees[0]):
@@ -120,14 +118,13 @@ class ToldInBackward(Told):
 
     def _sent(self, ran: NodeRan, node: Node) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Where each gradient goes, with its shape, and how it is computed or its numbers."""
-        shapes = shapes_behind(node, self.state.node_row)
         targets = sorted(self.names.targets(node.id, self.step.index), key=self._data_first)
         for place, target in targets:
             result = ran.grad_inputs[place] if place < len(ran.grad_inputs) else None
             if result is None:
                 continue
             name = self.names.of_nodes([target], self.step.index, self.path)[0]
-            tree, entry = gradient_of(node, place, shapes).tree, node.next_functions[place]
+            tree, entry = self.names.derivative(node, place), node.next_functions[place]
             is_direct = entry is not None and entry[0] == target
             worked = calculation(tree, ran, result, self.state) if is_direct else None
             if worked and cells(worked) <= CELL:
