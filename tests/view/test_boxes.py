@@ -119,7 +119,7 @@ def test_parameters_are_beside_the_box_of_their_module_and_data_are_above_it() -
         y = net(x)
         loss = y.sum()
     found = beside(recording.graph)
-    assert found == {"Linear": ["bias", "weight"]}
+    assert found == {"Linear": ["weight", "bias"]}
     assert loss is not None
 
 

@@ -157,7 +157,8 @@ class Scene:
     def beside(self) -> dict[str, list[str]]:
         """The places beside a place, from above."""
         found: dict[str, dict[str, None]] = {}
-        for wire, link in zip(self.wires, self.links, strict=True):
+        pairs = [*zip(self.wires, self.links, strict=True)]
+        for wire, link in sorted(pairs, key=lambda pair: pair[0].link.head_port):
             if self._is_beside(wire.link):
                 found.setdefault(link.head, {})[link.tail] = None
         return {key: [*tails] for key, tails in found.items()}
@@ -261,7 +262,9 @@ def beside(
                 del found[port]
         if found:
             card = made[head]
-            order = sorted(range(len(card.inputs)), key=lambda port: port in found)
+            # Parameters as their module has them: weight, bias.
+            numbers = {port: number_of(made[key].tensor or key) for port, key in found.items()}
+            order = sorted(range(len(card.inputs)), key=lambda port: numbers.get(port, -1))
             inputs = (
                 replace(card.inputs[k], label="", is_beside=True) if k in found else card.inputs[k]
                 for k in order
