@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
+from gradviz.model.arguments import flag
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan, NodesRan, Note
 from gradviz.model.explanation import Explanation
@@ -379,7 +380,7 @@ class Recording(Displayed):
     @property
     def numbers(self) -> StepNumbers:
         """The number of each step and sub-step."""
-        return self.kept("numbers", lambda: StepNumbers(self.records))
+        return self._kept("numbers", lambda: StepNumbers(self.records))
 
     @property
     def counted(self) -> int:
@@ -403,29 +404,29 @@ class Recording(Displayed):
         """Errors that were raised and gradients that are wrong in silence, in the order of the
         steps at which they were noticed; then what is worth a look, in that order. See
         :class:`Explanation`."""
-        return self.kept("explanations", lambda: in_use().explanations(self))
+        return self._kept("explanations", lambda: in_use().explanations(self))
 
     @property
     def fold_runs(self) -> tuple[FoldRun, ...]:
         """Of backwards that run many nodes, the steps that run the nodes of one fold; a run before
         those inside it."""
-        return self.kept("fold_runs", lambda: in_use().fold_runs(self))
+        return self._kept("fold_runs", lambda: in_use().fold_runs(self))
 
     @property
     def folded_steps(self) -> FoldedSteps | None:
         """The folds of :attr:`graph` with their totals at every step; ``None`` where no more than
         40 nodes exist at any step, which are shown as they are."""
-        return self.kept("folded_steps", lambda: in_use().folded_steps(self))
+        return self._kept("folded_steps", lambda: in_use().folded_steps(self))
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """Turns of the loops that ran, with the steps that belong to each."""
-        return self.kept("turns", lambda: in_use().turns(self))
+        return self._kept("turns", lambda: in_use().turns(self))
 
     @property
     def heads(self) -> dict[int, Head]:
         """Runs of the heads of loops and ``with`` blocks, by :attr:`Step.index`."""
-        return self.kept("heads", lambda: {head.step: head for head in in_use().heads(self)})
+        return self._kept("heads", lambda: {head.step: head for head in in_use().heads(self)})
 
     @property
     def history(self) -> History:
@@ -433,9 +434,9 @@ class Recording(Displayed):
         :class:`~gradviz.model.history.History`."""
         from gradviz.model.history import History
 
-        return self.kept("history", lambda: History(self))
+        return self._kept("history", lambda: History(self))
 
-    def kept(self, name: str, make: Callable[[], Made]) -> Made:
+    def _kept(self, name: str, make: Callable[[], Made]) -> Made:
         """What is made of a complete recording is made once."""
         if name in self._made:
             return cast("Made", self._made[name])
@@ -463,7 +464,7 @@ class Recording(Displayed):
     def graph_at(self, index: int) -> Graph:
         """The graph as of the step with this :attr:`Step.index`; the last graphs that were used
         are kept."""
-        graphs = self.kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
+        graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
         return graphs(self._checked(index))
 
     def _checked(self, index: int) -> int:
@@ -501,7 +502,7 @@ class Recording(Displayed):
         Ids are those of the steps. Pictures of all steps are laid out for this graph, so that no
         box ever moves.
         """
-        return self.kept("graph", self._union)
+        return self._kept("graph", self._union)
 
     def _union(self) -> Graph:
         history, last = self.history, len(self.records)
@@ -525,8 +526,11 @@ class Recording(Displayed):
             full: Whether it has every fact of every step and sub-step: all captions in detail, and
                 what changed in nodes, saved tensors, versions and ``.grad``. Notebooks store this
                 text beside the picture.
+
+        Raises:
+            OptionError: If ``full`` is neither ``True`` nor ``False``.
         """
-        return in_use().outline(self) if full else in_use().text(self)
+        return in_use().outline(self) if flag("full", full) else in_use().text(self)
 
     def __len__(self) -> int:
         """How many steps there are: the number of the last one."""

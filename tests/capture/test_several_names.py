@@ -90,7 +90,9 @@ def test_a_name_that_goes_away_goes_away_in_a_recording() -> None:
         ("w",),
     ]
     assert Recording.from_json(recording.to_json()) == recording
-    assert 'w: other names params["w"] -> other and params["w"]' in " ".join(str(recording).split())
+    assert 'w: other names params["w"] -> other and params["w"]' in " ".join(
+        recording.outline(full=True).split()
+    )
 
 
 def test_the_names_of_the_block_stay_while_functions_come_and_go() -> None:

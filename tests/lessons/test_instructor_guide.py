@@ -166,7 +166,7 @@ def test_the_step_that_cures_a_confusion_shows_it(cure: Cure) -> None:
         before = set(kernel.names)
         kernel.run(cure.cell, cells[cure.cell].source)
         (widget,) = (kernel.names[name] for name in set(kernel.names) - before)
-        outline = str(widget.question.recording)
+        outline = widget.question.recording.outline(full=True)
     assert cure.look in steps(outline)[cure.step]
 
 

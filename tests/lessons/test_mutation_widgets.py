@@ -27,7 +27,7 @@ REPORT = "gradviz.audit(out, {'a': a})"
 
 
 def caption(document: Any) -> None:
-    document["views"][1]["caption"][-1] = " is an old leaf"
+    document["views"][1]["caption"]["words"][-1] = " is an old leaf"
 
 
 def code_line(document: Any) -> None:

@@ -70,7 +70,7 @@ def test_players_that_have_changed_places_differ(documents: dict[str, Document])
 
 
 def caption(document: Document) -> None:
-    document["views"][1]["caption"][-1] = " is an old leaf"
+    document["views"][1]["caption"]["words"][-1] = " is an old leaf"
 
 
 def code_line(document: Document) -> None:

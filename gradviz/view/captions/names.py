@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
+from weakref import WeakKeyDictionary, ref
 
 from gradviz.model.derivatives import gradient_of, shapes_behind
 from gradviz.model.derivatives.expression import Expression
@@ -28,8 +29,14 @@ class CaptionNames:
     """
 
     def __init__(self, history: History) -> None:
-        self._history = history
+        self._known = ref(history)  # it is what these are kept by
         self._derivatives: dict[tuple[str, int], Expression | None] = {}
+
+    @property
+    def _history(self) -> History:
+        history = self._known()
+        assert history is not None
+        return history
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -126,6 +133,12 @@ class CaptionNames:
         return f" of {found.line}" if found is not None and found.line else ""
 
 
+_NAMES: Final = WeakKeyDictionary[History, CaptionNames]()
+
+
 def names_of(history: History) -> CaptionNames:
     """The names of a recording, made once."""
-    return history.recording.kept("caption names", lambda: CaptionNames(history))
+    found = _NAMES.get(history)
+    if found is None:
+        found = _NAMES[history] = CaptionNames(history)
+    return found

@@ -42,7 +42,7 @@ class ToldOfLine(Told):
     def _did(self, events: Sequence[Event]) -> Iterator[Said]:
         """What a line did, what says most first."""
         for event in events:
-            if isinstance(event, Raised) and self.step.kind == "error":
+            if isinstance(event, Raised):
                 yield sentence("raises", error=clean(event.type)), []
         yield from self._turn(events)
         yield from self._writes(events)
