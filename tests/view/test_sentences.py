@@ -16,6 +16,7 @@ import gradviz
 from gradviz.model import Recording
 from gradviz.view.captions.caption import Caption, captions
 from gradviz.view.captions.catalogue import LABELS, MOST, SENTENCES, sentence
+from gradviz.view.captions.names import names_of
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.outlines.recording import recording_outline
 from tests.programs import PROGRAMS, named
@@ -289,3 +290,65 @@ def test_the_full_outline_is_the_text_that_notebooks_store() -> None:
     assert recording.outline(full=True) == recording_outline(recording)
     assert recording_document(recording)["text"] == recording_outline(recording)
     assert len(recording.outline()) * 3 < len(recording.outline(full=True))
+
+
+# ------------------------------------------------------------------------------- steps in one box
+
+
+def attention() -> Recording:
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 4)
+    query, key, value = (nn.Linear(4, 4) for _ in range(3))
+    with gradviz.record() as recording:
+        scores = query(x) @ key(x).transpose(1, 2)
+        y = scores.softmax(-1) @ value(x)
+        loss = y.square().mean()
+        loss.backward()
+    return recording
+
+
+def test_steps_of_one_box_one_after_the_other_are_one_step_which_says_what_its_operation_sent() -> (
+    None
+):
+    recording = attention()
+    document = recording_document(recording)
+    runs = document["runs"]
+    assert len(runs) > 3
+    told = captions(recording)
+    heads = names_of(recording.history)
+    covered: set[int] = set()
+    for run in runs:
+        steps = [
+            step
+            for step in recording.all_steps[run["first"] : run["last"] + 1]
+            if step.kind == "node"
+        ]
+        assert len(steps) == run["nodes"] > 1
+        assert len({heads.head(step.node or "") for step in steps}) == 1
+        assert covered.isdisjoint(range(run["first"], run["last"] + 1))
+        covered.update(range(run["first"], run["last"] + 1))
+        ran = [step.node for step in steps]
+        if heads.head(ran[0] or "") in ran:
+            assert "within" not in "".join(_text(run["caption"]["words"]))
+        said = "".join(_text(run["caption"]["details"]))
+        assert all(told[step.index].details in said for step in steps)
+    assert sum("within" in str(one.words) for one in told) > 3  # each step still says its own
+
+
+def test_a_step_that_the_author_marked_is_not_put_away_with_others() -> None:
+    recording = attention()
+    run = recording_document(recording)["runs"][0]
+    stop = str(recording.all_steps[run["first"]].number)
+    marked = recording_document(recording, stops=[stop])["runs"]
+    assert [one["open"] for one in marked] == [True] + [False] * (len(marked) - 1)
+
+
+def test_a_step_with_an_explanation_is_not_put_away_with_others() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    with suppress(RuntimeError), gradviz.record() as recording:
+        y = x.view(3, 2).exp().view(2, 3)
+        y.add_(1)
+        y.sum().backward()
+    assert recording.at_error is not None
+    runs = recording_document(recording).get("runs", [])
+    assert all(not run["first"] <= recording.at_error.index <= run["last"] for run in runs)

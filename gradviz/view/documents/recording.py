@@ -8,36 +8,31 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.events import Clipped, OptimizerStepped, ZeroedGrad
-from gradviz.model.fold_runs import FoldRun
 from gradviz.model.in_pieces import completed
 from gradviz.model.progress import counted
 from gradviz.model.recording import Recording, Step
-from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import opening_step
-from gradviz.view.animation.fold_boxes import FoldBoxes
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.captions.caption import Caption, captions, ready
-from gradviz.view.captions.catalogue import LABELS, sentence
-from gradviz.view.captions.fold_runs import run_caption
+from gradviz.view.documents.caption import caption_document
 from gradviz.view.documents.explanation import cards
 from gradviz.view.documents.folded_recording import RecordedFolds, looks_in, room_in_notebook
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
+from gradviz.view.documents.runs import runs_document
 from gradviz.view.element import classes_of
-from gradviz.view.fold_words import title, title_alone
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph.scene import ALL
 from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.graph import COLUMNS
 from gradviz.view.outlines.recording import recording_outline, recording_title, summary
-from gradviz.view.parts.data import segments
 from gradviz.view.text import clean
 
 TICKS: Final = ("error", "counted")
@@ -172,19 +167,8 @@ def document_in_pieces(
     yield
     if not scenes.is_whole:
         document["of"] = {"steps": scenes.steps, "last": len(recording)}
-    elif recording.fold_runs:
-        document["runs"] = [
-            {
-                "label": title(run.tree, run.fold),
-                "caption": _run_caption(recording, run),
-                "first": run.first,
-                "last": run.last,
-                "nodes": run.nodes,
-                "open": run.is_open,
-                **_box(recording, run, boxes),
-            }
-            for run in recording.fold_runs
-        ]
+    elif runs := runs_document(recording, told.captions, [*stops], boxes):
+        document["runs"] = runs
     if folds is not None:
         document["fold"] = folds.field
     if extent := scenes.extent.document:
@@ -207,45 +191,11 @@ def _phase(recording: Recording, step: Step) -> str:
     return "step" if is_step else "forward"
 
 
-def caption_document(told: Caption) -> dict[str, Any]:
-    """A caption for the browser."""
-    found: dict[str, Any] = {"words": segments(told.words)}
-    if told.place:
-        found["place"] = segments(told.place)
-    if told.rows:
-        found["rows"] = [
-            [LABELS.get(row.label, row.label), *map(segments, row.cells)] for row in told.rows
-        ]
-    if told.details:
-        found["details"] = segments(told.details)
-    return found
-
-
-def _run_caption(recording: Recording, run: FoldRun) -> dict[str, Any]:
-    words = sentence("backward", count=run.nodes)
-    place, known = Sentence(title_alone(run.tree, run.fold)), run_caption(recording, run)
-    return caption_document(Caption(place, words, details=known))
-
-
 def _svg(animation: StepPictures, step: int, options: DrawOptions) -> str:
     """The picture of a step; of a folded one what is around its elements."""
     if animation.is_folded:
         return animation.around(step, options.engine_arrows)
     return animation.svg(step, engine_arrows=options.engine_arrows)
-
-
-def _box(recording: Recording, run: FoldRun, boxes: FoldBoxes | None) -> dict[str, str]:
-    """The innermost fold of a folded picture that has all nodes of a run, but those in a box of
-    leaves, which several turns of a loop share."""
-    if boxes is None:
-        return {}
-    ran = {one.node or "": None for one in recording.records[run.first : run.last + 1]}
-    known, fold = [boxes.around[key] for key in ran if key in boxes.around], boxes.words.fold
-    inner = [ids for ids in known if all(fold(one).kind != "leaves" for one in ids)] or known
-    if not inner:
-        return {}
-    same = takewhile(lambda ids: len(set(ids)) == 1, zip(*inner))
-    return {"fold": inner[0][sum(1 for _ in same) - 1]}
 
 
 def check_step(recording: Recording, step: object, option: str) -> int:
