@@ -527,7 +527,7 @@ def users_frames(shown_frames: list[str] | None) -> list[str] | None:
     first = is_torchs.index(True)
     count = sum(is_torchs)
     assert all(is_torchs[first : first + count])
-    line = f"    … {count} frames of packages: %%gradviz --traceback shows all\n"
+    line = f"    … {count} frames of libraries: %%gradviz --traceback shows all\n"
     return [*shown_frames[:first], line, *shown_frames[first + count :]]
 
 
@@ -537,7 +537,7 @@ def test_a_traceback_is_shortened_in_a_recorded_cell_unless_all_of_it_is_asked_f
     for line, is_short in [("%%gradviz", True), ("%%gradviz --traceback", False), ("x = 1", False)]:
         result = shell.run(f"{line}\nimport json\njson.loads('no')")
         text = "\n".join(shown(capsys))
-        assert ("… 3 frames of packages" in text) is is_short
+        assert ("… 3 frames of libraries" in text) is is_short
         assert ("decoder.py" in text) is not is_short
         assert "json.loads('no')" in text
         assert type(result.error_in_exec).__name__ == "JSONDecodeError"

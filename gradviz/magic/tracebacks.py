@@ -92,7 +92,7 @@ def _shortened(lines: Sequence[str]) -> Iterator[str]:
             continue
         if left_out:
             frames = "1 frame" if left_out == 1 else f"{left_out} frames"
-            yield f"    … {frames} of packages: %%gradviz --traceback shows all\n"
+            yield f"    … {frames} of libraries: %%gradviz --traceback shows all\n"
             left_out = 0
         if line or not lines:
             yield line

@@ -20,7 +20,9 @@ SIGNS: Final = {
     "mv": "@",
     "rsub": "-",
     "sub": "-",
+    "linalg_vector_norm": "norm",
     "t": "transpose",
+    "to_copy": "to",
 }
 """How operations are written; all others are called what torch calls them."""
 VIEWS: Final = frozenset(

@@ -147,13 +147,13 @@ def test_every_picture_says_its_step_its_line_and_what_happened() -> None:
     said = texts(strip(recording))
     last = len(recording)
     assert said[0] == f"step 5 of {last} · line 5: out2 = out1 + c"
-    assert said[1] == recording[5].caption == "Makes +: 2 nodes."
+    assert said[1] == recording[5].caption == "Makes +: 1 node."
     assert said[-1] == f"{last} steps: run the cell to step through them"
 
 
 def test_an_error_is_said_with_its_reason() -> None:
     words = " ".join(texts(strip(explained(SILENT, FREED))))
-    assert "Stops with RuntimeError: " in words
+    assert "Raises RuntimeError: " in words
 
 
 def test_the_ground_is_opaque_so_that_words_are_readable_on_every_page() -> None:

@@ -28,6 +28,7 @@ SLOTS: dict[str, Any] = {
     **dict.fromkeys(("name", "node", "module", "hook", "error"), LONG[0]),
     "count": 3,
     "number": "3 of 8",
+    "what": "4 nodes",
     "condition": "its result > 0",
     **dict.fromkeys(("before", "after"), "[1.0, 2.0]"),
 }
@@ -211,7 +212,7 @@ def test_lines_say_what_they_do_and_not_how_a_layer_fills_its_weights() -> None:
         "Makes net.0.weight, net.0.bias, net.2.weight and net.2.bias, which require grad.",
         "Changes nothing in the graph.",
         "Makes x, which needs no gradient.",
-        "Makes Linear net.0, ReLU, Linear net.2 and mean: 10 nodes.",
+        "Makes Linear net.0, ReLU, Linear net.2 and mean: 6 nodes.",
         "Sends the gradient back through 10 nodes.",
         "Updates 4 parameters from their gradients.",
         "Clears 4 gradients: .grad is None again.",
@@ -268,7 +269,7 @@ def test_an_error_in_backward_says_where_it_stops() -> None:
         h = x.exp()
         h.add_(1)
         h.sum().backward()
-    assert str(captions(recording)[-1]) == "exp: Stops with RuntimeError."
+    assert str(captions(recording)[-1]) == "exp: Raises RuntimeError."
 
 
 # ------------------------------------------------------------------------------- printed

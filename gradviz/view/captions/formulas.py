@@ -10,6 +10,7 @@ from gradviz.model.derivatives import words_of
 from gradviz.model.derivatives.expression import Expression
 from gradviz.model.derivatives.wording import name_of
 from gradviz.model.records import Node, SavedTensor
+from gradviz.view import formatting
 from gradviz.view.captions.names import CaptionNames
 from gradviz.view.captions.state import CaptionState
 from gradviz.view.text import cells, clean
@@ -92,6 +93,8 @@ def _named(
         return replace(tree, operands=tuple(inner))
     slot = next((slot for slot in used if slot.name == tree.options[0]), None)
     known = None if slot is None else state.row(slot.tensor or slot.view_of)
+    if slot is not None and slot.shape == () and slot.values and known is None:
+        return replace(tree, options=(formatting.number(slot.values[0]),))
     if slot is None or known is None or not known.name:
         return tree
     name = clean(known.name)
@@ -145,8 +148,14 @@ def condition(tree: Expression | None) -> str:
         return ""
     where, kept, otherwise = tree.operands
     is_mask = passes(kept) and otherwise == Expression("number", (), (0,))
+    is_mask = is_mask and not _has_limit(where)  # what holds at a limit is not known
     holds = " holds" if where.operator == "saved" else ""
     return words_of(where, _as_own) + holds if is_mask else ""
+
+
+def _has_limit(tree: Expression) -> bool:
+    is_limit = tree.operator in ("over limit", "under limit")
+    return is_limit or any(map(_has_limit, tree.operands))
 
 
 def _as_own(part: Expression) -> str:

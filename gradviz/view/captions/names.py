@@ -59,9 +59,11 @@ class CaptionNames:
         """How a node computes the gradient for an entry of ``next_functions``, if that is known."""
         key = node.id, place
         if key not in self._derivatives:
-            last = len(self._history.recording.records)
-            shapes = shapes_behind(node, lambda one: self._history.node(one, last))
-            self._derivatives[key] = gradient_of(node, place, shapes).tree
+            # As it was made: what is freed does not say any more which dtype it had.
+            last, born = len(self._history.recording.records), self._history.born(node.id)
+            made = self._history.node_at(node.id, born or 0) or node
+            shapes = shapes_behind(made, lambda one: self._history.node(one, last))
+            self._derivatives[key] = gradient_of(made, place, shapes).tree
         return self._derivatives[key]
 
     def head(self, node: str) -> str:

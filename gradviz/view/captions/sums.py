@@ -54,7 +54,17 @@ def accumulated_sum(event: Accumulated) -> str:
     """Old ``.grad``, gradient and new ``.grad`` as a sum; empty if the numbers do not show it."""
     if event.before is None or event.gradient is None or event.after is None:
         return ""
-    written = _written([event.before, event.gradient], event.after)
+    return added([event.before, event.gradient], event.after)
+
+
+def added(parts: Sequence[ValueSummary | None], total: ValueSummary | None) -> str:
+    """Gradients as a sum, ``3.0 + 3.0 = 6.0``; empty if the numbers do not show it.
+
+    Args:
+        parts: The gradients.
+        total: What torch made of them.
+    """
+    written = _written(parts, total)
     return "" if written is None else " + ".join(written[0]) + written[1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradviz.model.arrivals import Arrival, arrivals
 from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
@@ -21,8 +22,8 @@ from gradviz.view.captions.calculation import calculation, only_moves
 from gradviz.view.captions.catalogue import sentence
 from gradviz.view.captions.details import events_at_node
 from gradviz.view.captions.formulas import condition, formula, passes
-from gradviz.view.captions.rows import CELL, NUMBERS, few_numbers, row, summary_cells
-from gradviz.view.captions.sums import accumulated_sum
+from gradviz.view.captions.rows import CELL, NUMBERS, Row, few_numbers, row, summary_cells
+from gradviz.view.captions.sums import accumulated_sum, added
 from gradviz.view.captions.told import Said, Told, output, output_rows
 from gradviz.view.text import cells, clean
 
@@ -73,12 +74,18 @@ class ToldInBackward(Told):
         key = self.step.node or ""
         for event in events:
             if isinstance(event, Accumulated) and event.node == key and not event.retained:
-                return self._accumulates(event)
+                words, rows = self._accumulates(event)
+                ran = next((e for e in events if isinstance(e, NodeRan) and e.node == key), None)
+                came = [] if ran is None else [*self._arrived(ran)]
+                is_sum = ran is not None and len(self._arrivals(ran, 0)) > 1
+                return words, [*(came if is_sum else []), *rows]
         ran = next((e for e in events if isinstance(e, NodeRan) and e.node == key), None)
         node = self.state.node_row(key)
         if ran is None or node is None:
             return sentence("receives", count=1), []
-        rows = [row("arrives", "grad", *summary_cells(one)) for one in ran.grad_outputs]
+        rows = [*self._arrived(ran)]
+        hooks = [event.hook for event in events if isinstance(event, HookFired)]
+        rows += [row("runs", formatting.hook(one, CELL)) for one in hooks]
         if self._is_within(ran, node):
             return sentence("within", name=self.names.title(key)), rows
         sent = [*self._sent(ran, node)]
@@ -92,12 +99,41 @@ class ToldInBackward(Told):
             return sentence("withholds"), rows
         return self._sends(ran, node, targets), rows
 
+    def _arrivals(self, ran: NodeRan, place: int) -> tuple[Arrival, ...]:
+        return arrivals(self.state.history, ran.backward, ran.node, place)
+
+    def _arrived(self, ran: NodeRan) -> Iterator[Row]:
+        """The gradients that a node got, and how those were added that met."""
+        for place, total in enumerate(ran.grad_outputs):
+            several = self._arrivals(ran, place)
+            words = added([one.gradient for one in several], total) if len(several) > 1 else ""
+            if words and cells(words) <= CELL:
+                yield row("arrives", "grad", "", words)
+                continue
+            yield row("arrives", "grad", *summary_cells(total))
+            if len(several) > 1:
+                yield row("", f"the sum of {len(several)}")
+
     def _is_within(self, ran: NodeRan, node: Node) -> bool:
         """Whether what a node sends goes to others in its box, and another one names the box."""
         own, pairs = self.names.head(node.id), zip(node.next_functions, ran.grad_inputs)
         targets = [entry[0] for entry, result in pairs if entry and result is not None]
         is_inside = bool(targets) and all(self.names.head(key) == own for key in targets)
-        return is_inside and node.id != own
+        return is_inside and (node.id != own or not all(map(self._is_view, targets)))
+
+    def _is_view(self, key: str) -> bool:
+        """Whether a node sends on the numbers that it gets."""
+        node = self.state.node_row(key)
+        trees = (
+            []
+            if node is None
+            else [
+                self.names.derivative(node, place)
+                for place, entry in enumerate(node.next_functions)
+                if entry is not None
+            ]
+        )
+        return all(tree is not None and (passes(tree) or only_moves(tree)) for tree in trees)
 
     def _sends(self, ran: NodeRan, node: Node, targets: Sequence[str]) -> Sentence:
         """The sentence for where the gradients of a node go."""
@@ -108,7 +144,8 @@ class ToldInBackward(Told):
             if result is not None and node.next_functions[p] is not None
         ]
         trees = [self.names.derivative(node, place) for place in places]
-        if trees and all(map(passes, trees)):
+        sent = [ran.grad_inputs[place] for place in places]
+        if trees and all(map(passes, trees)) and all(one in ran.grad_outputs for one in sent):
             return sentence("passes", names=names)
         if len(trees) == 1 and trees[0] is not None and only_moves(trees[0]):
             return sentence("moves", names=names)
@@ -135,7 +172,10 @@ class ToldInBackward(Told):
             sizes = formatting.shape(size[0]) if len(size) == 1 and size[0] is not None else ""
             shape, number = summary_cells(result)
             words = formula(node, place, ran.used, target, self.names, self.state)
-            yield target, (name, (sizes or shape) if not is_direct else shape, words or number)
+            if is_direct:
+                yield target, (name, shape, words or number)
+            else:  # the number went to a node inside the box
+                yield target, (name, sizes, words)
 
     def _data_first(self, found: tuple[int, str]) -> tuple[bool, int]:
         """The way of the data before the parameters, which are in the order in which a module has
@@ -163,10 +203,14 @@ class ToldInBackward(Told):
             names = [self._slot(slots, name) for name in found]
             if names:
                 rows.append(row(label, listed(names, NUMBERS)))
+        if came and not any(came):
+            return sentence("nothing"), [row("arrives", "no gradient")]
         return sentence("receives", count=max(1, len(came))), rows
 
     def _accumulates(self, event: Accumulated) -> Said:
         key = event.tensor
+        if event.after is None and event.before is None:
+            return sentence("nothing"), [row("arrives", "no gradient")]
         name = self.tensor(key) if key is not None else Sentence("a tensor")
         before, after = few_numbers(event.before), few_numbers(event.after)
         rows = [row("was", *summary_cells(event.before))]

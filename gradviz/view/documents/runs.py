@@ -13,7 +13,8 @@ from gradviz.view.animation.fold_boxes import FoldBoxes
 from gradviz.view.captions.caption import Caption
 from gradviz.view.captions.catalogue import sentence
 from gradviz.view.captions.fold_runs import run_caption
-from gradviz.view.captions.names import names_of
+from gradviz.view.captions.names import CaptionNames, names_of
+from gradviz.view.captions.rows import Row
 from gradviz.view.documents.caption import caption_document
 from gradviz.view.explanations.fields import explained, worth_a_look
 from gradviz.view.fold_words import title, title_alone
@@ -54,15 +55,13 @@ def runs_document(
     names = names_of(recording.history)
     for steps in _in_boxes(recording):
         first, last = recording.numbers.starts[steps[0].index], steps[-1].index
-        own = next((s for s in steps if s.node == names.head(s.node or "")), steps[-1])
+        own, rows = _together(steps, [told[step.index] for step in steps], names)
         known = joined([told[step.index].details for step in steps], "; ")
         caption = told[own.index]
         found.append(
             {
                 "label": names.title(own.node or ""),
-                "caption": caption_document(
-                    Caption(caption.place, caption.words, caption.rows, known)
-                ),
+                "caption": caption_document(Caption(caption.place, caption.words, rows, known)),
                 "first": first,
                 "last": last,
                 "nodes": len(steps),
@@ -70,6 +69,21 @@ def runs_document(
             }
         )
     return found
+
+
+def _together(
+    steps: Sequence[Step], told: Sequence[Caption], names: CaptionNames
+) -> tuple[Step, tuple[Row, ...]]:
+    """The step that says what a box sent, and the rows of all: what came to the first, what that
+    step sent, what all freed."""
+    sending = [s for s, one in zip(steps, told) if any(row.label == "sends" for row in one.rows)]
+    heads = [step for step in sending if step.node == names.head(step.node or "")]
+    own = (heads or sending[-1:] or steps[-1:])[0]
+    at = steps.index(own)
+    came = [row for row in told[0].rows if row.label == "arrives"]
+    sent = [row for row in told[at].rows if row.label == "sends"]
+    freed = [row for one in told for row in one.rows if row.label == "frees"]
+    return own, (*came, *sent, *freed)
 
 
 def _in_boxes(recording: Recording) -> Iterator[list[Step]]:

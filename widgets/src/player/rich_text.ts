@@ -7,13 +7,17 @@ import { relatedTo } from "../model/related";
 import type { PanelContext } from "../panel_context";
 import type { StepCursor } from "./step_cursor";
 
-/** Text, with a button for each term. */
+/** Text, with a button for each term; the sign that ends a term stays on its line. */
 export function richText(sentence: Sentence): (HTMLElement | string)[] {
-  return sentence.map((part) => {
-    if (typeof part === "string") return part;
+  let sign = "";
+  return sentence.map((part, at) => {
+    if (typeof part === "string") return part.slice(sign.length);
     const { id, text, step } = part;
     const props = { type: "button", class: "gradviz-word", "data-word": id, "data-step": step };
-    return focusable(html("button", props, text));
+    const word = focusable(html("button", props, text));
+    const after = sentence[at + 1];
+    sign = typeof after === "string" ? (/^[.,:;]/.exec(after)?.[0] ?? "") : "";
+    return sign ? html("span", { class: "gradviz-kept" }, word, sign) : word;
   });
 }
 
