@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,6 +17,7 @@ from gradviz.view.graph.card_lines import (
     ROOM,
     brief_values,
     brief_words,
+    few_numbers,
     formula_lines,
     grad_lines,
     hook_lines,
@@ -28,7 +30,7 @@ from gradviz.view.graph.card_lines import (
 from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, Tab, times
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
-from gradviz.view.text import cells, clean, shorten
+from gradviz.view.text import cells, clean, shorten, width_of
 
 COMPACT: Final = 220
 """Pixels of a name and a tag up to which they are beside each other on a compact card."""
@@ -38,6 +40,10 @@ TABS: Final = 8
 """Saved tensors that are a square each on a compact card."""
 NAMES: Final = 4
 """Leaves whose names are on the card of several."""
+LONGEST: Final = len("-0.1234")
+"""Characters of a number that has room."""
+_NUMBER: Final = re.compile(r"(?<![^ ])(None|-?[0-9][-+.0-9e]*|-?inf|nan)$")
+"""A number at the end of a line."""
 PATH: Final = 16
 """Characters of the path of a module beside a title."""
 POCKETS: Final = 8
@@ -81,6 +87,10 @@ def node_card(
         title = boxes.titles.get(node.id, "") if others else ""
         is_tight = boxes.is_tight and content.density == "compact"
         blocks = [*_node_blocks(nodes, end or node, graph_index, content, title, is_tight)]
+        made_words = _output(end or node, graph_index, content)
+        if made_words:
+            line = Line(made_words, "gv-name")
+            blocks.insert(1, Block("text", (line,), beside=True, is_at_end=True))
         css = "gv-node"
     rows = [row for one in nodes for row in tag_blocks(one.id, graph_index, content)][:FEW]
     if content.density == "compact" and len(rows) == 1 and len(rows[0].lines) == 1:
@@ -98,7 +108,7 @@ def node_card(
     return Card(
         id=node.id,
         css=f"{css} {NODE_CSS[state]}",
-        blocks=tuple(blocks),
+        blocks=tuple(_with_room(blocks, graph_index)),
         title=_title(nodes, graph_index, content, boxes.is_tight),
         aria="; with ".join(aria.of_node(one, graph_index) for one in nodes),
         inputs=inputs,
@@ -110,6 +120,34 @@ def node_card(
         others=others,
         is_brief=content.is_brief,
     )
+
+
+def _output(node: Node, graph_index: GraphIndex, content: CardContent) -> str:
+    """The few numbers that a node made; a tensor on its card says them itself."""
+    made = graph_index.outputs.get((node.id, 0))
+    is_said = "tags" in content and any(
+        info.output_nr == 0 for info in graph_index.tags.get(node.id, ())
+    )
+    if made is None or made.values is None or is_said or not content.allows("values"):
+        return ""
+    return few_numbers(made.values, made.shape)
+
+
+def _with_room(blocks: Iterable[Block], graph_index: GraphIndex) -> Iterator[Block]:
+    """The blocks, where another run may follow with room for a longer number at the end of each
+    line: so nothing moves while a slider is dragged."""
+    for block in blocks:
+        if graph_index.keeps_room and block.kind != "title":
+            room = max(line.width + _missing(line) for line in block.lines)
+            yield replace(block, room=room)
+        else:
+            yield block
+
+
+def _missing(line: Line) -> float:
+    found = _NUMBER.search(line.whole)
+    missing = LONGEST - cells(found[0]) if found else 0
+    return width_of("0" * max(0, missing), line.size)
 
 
 def tensor_card(
@@ -128,14 +166,15 @@ def tensor_card(
     name, others = facts["name"].words, (*tensor_lines(facts, content),)
     is_plain = content.density == "compact" and not info.requires_grad and not others
     said = muted("no gradient" if is_plain else ", ".join(state))
+    blocks = (
+        _tensor_title(boxes.name(info.id, name), BRIEF if is_plain else 30, content),
+        *_brief_block(facts, content),
+        Block("text", (said, *others), beside=is_plain),
+    )
     return Card(
         id=info.id,
         css="gv-tensor",
-        blocks=(
-            _tensor_title(boxes.name(info.id, name), BRIEF if is_plain else 30, content),
-            *_brief_block(facts, content),
-            Block("text", (said, *others), beside=is_plain),
-        ),
+        blocks=tuple(_with_room(blocks, graph_index)),
         title=aria.of_tensor(info, graph_index),
         aria=aria.of_tensor(info, graph_index),
     )
