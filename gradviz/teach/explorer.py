@@ -24,10 +24,13 @@ from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import ending_of, write_file
 from gradviz.view.formatting import join
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.parts.image import image_html
 from gradviz.view.text import clean, shorten
 from gradviz.view.widgets.base import GraphWidget
 
+COMPACT: Final = DrawOptions(density="compact")
+"""Numbers are seen beside each other, and the whole graph with them."""
 ROOM: Final = 120
 """Characters of a function's name, and of the names of its inputs, in the title."""
 
@@ -114,7 +117,7 @@ class Explorer(GraphWidget):
         self.changes = RunDiff()
         """The changes since the run before; empty after the first run or an error."""
         self._graph = Graph.of([], [])
-        self._drawn = graph_document(self._graph)
+        self._drawn = graph_document(self._graph, COMPACT)
         self._named: list[tuple[str, str]] = []
         """Names and values of the results of the last run that worked."""
         self._shown: list[str] = []
@@ -243,6 +246,7 @@ class Explorer(GraphWidget):
             self._shown = [control.words for control in self.controls.values()] or ["no inputs"]
             self._drawn = graph_document(
                 graph,
+                COMPACT,
                 marks=self.changes.marks,
                 legends=LEGENDS,
                 before=self.changes.before,

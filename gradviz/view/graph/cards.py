@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -42,8 +41,6 @@ NAMES: Final = 4
 """Leaves whose names are on the card of several."""
 LONGEST: Final = len("-0.1234")
 """Characters of a number that has room."""
-_NUMBER: Final = re.compile(r"(?<![^ ])(None|-?[0-9][-+.0-9e]*|-?inf|nan)$")
-"""A number at the end of a line."""
 PATH: Final = 16
 """Characters of the path of a module beside a title."""
 POCKETS: Final = 8
@@ -145,9 +142,13 @@ def _with_room(blocks: Iterable[Block], graph_index: GraphIndex) -> Iterator[Blo
 
 
 def _missing(line: Line) -> float:
-    found = _NUMBER.search(line.whole)
-    missing = LONGEST - cells(found[0]) if found else 0
-    return width_of("0" * max(0, missing), line.size)
+    """Width that the number at the end of a line could have beyond its own."""
+    last = line.whole.rpartition(" ")[2]
+    try:
+        float(last.replace("None", "nan"))
+    except ValueError:
+        return 0.0
+    return width_of("0" * max(0, LONGEST - cells(last)), line.size)
 
 
 def tensor_card(
@@ -460,7 +461,8 @@ def _leaf_blocks(
         lines.append(Line(state, "gv-muted"))
     if lines:
         is_beside = content.density == "compact" and len(lines) == 1
-        yield Block("text", tuple(lines), beside=is_beside)
+        is_at_end = is_beside and graph_index.keeps_room
+        yield Block("text", tuple(lines), beside=is_beside, is_at_end=is_at_end)
 
 
 def tag_blocks(node_id: str, graph_index: GraphIndex, content: CardContent) -> list[Block]:
