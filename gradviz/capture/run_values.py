@@ -6,7 +6,7 @@ takes ten times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,18 +32,22 @@ from gradviz.capture.values import MOST_VALUES, Budget, summarise_within
 from gradviz.model import GradvizError, ValueSummary
 from gradviz.model.run_values import RunValues
 
-_CUTS: Final = (LEAVES_TORCH | {"detach", "detach_", "data"}) - {"__bool__", "__format__"}
+_NUMBERS: Final = frozenset({"item", "tolist", "__float__", "__complex__"})
+"""Calls that make numbers of Python: they count where torch gets any later."""
+_ROUNDED: Final = frozenset({"__bool__", "__int__", "__index__", "__contains__", "__format__"})
+"""Calls whose result has no derivative but zero."""
+_CUTS: Final = (LEAVES_TORCH | {"detach", "detach_", "data"}) - _NUMBERS - _ROUNDED
 """Calls whose result depends on a tensor without autograd knowing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Backward:
-    """A backward that was run."""
+    """A call of ``backward()``."""
 
     roots: tuple[tuple[Any, int], ...]
     """Node and number of the output of each root."""
     is_plain: bool
-    """Whether it started with 1 at one number, and leaves accumulated what arrived."""
+    """Whether it started with 1 at one number."""
 
 
 class RunObserver:
@@ -57,6 +61,8 @@ class RunObserver:
         """Whether anything was observed."""
         self.is_cut = False
         """Whether a value went on without autograd: ``.grad`` need not be the derivative."""
+        self._has_numbers = False
+        """Whether the code has numbers of Python that depend on a tensor that requires grad."""
         self._made: dict[Any, dict[int, ValueSummary]] = {}
         self._passed_on: dict[Any, tuple[ValueSummary | None, ...]] = {}
         self._backwards: list[_Backward] = []
@@ -65,7 +71,7 @@ class RunObserver:
 
     @property
     def backwards(self) -> int:
-        """How many backwards were run, those inside of others not counted."""
+        """How many were run by ``backward()``, those inside of others not counted."""
         return len(self._backwards)
 
     @contextmanager
@@ -78,16 +84,30 @@ class RunObserver:
         with autograd.backwards_observed(self._run, _nothing), autograd.mode_on(_Calls(self)):
             yield
 
+    def look(self, look: Callable[[], None]) -> None:
+        """Look at something; the code runs on where that fails, and less is known."""
+        try:
+            with autograd.unseen():
+                look()
+        except Exception:
+            self.is_cut = True
+
     def called(self, function: Any, args: Any, kwargs: Any) -> None:
         """A function of torch is about to be called."""
+        if self.is_cut:
+            return
+        if self._has_numbers and _has_number((*args, *kwargs.values())):
+            self.is_cut = True
+            return
         name, is_getter, is_setter = name_of(function)
-        is_off = not torch.is_grad_enabled()
-        if self.is_cut or not (is_off or name in _CUTS):
+        is_number = name in _NUMBERS
+        if torch.is_grad_enabled() and not is_number and name not in _CUTS:
             return
         call = TorchCall(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
-        if is_operation(call):
-            given = (*tensors_in(args), *tensors_in(kwargs))
-            self.is_cut = any(tensor.requires_grad for tensor in given)
+        given = (*tensors_in(args), *tensors_in(kwargs))
+        if is_operation(call) and any(tensor.requires_grad for tensor in given):
+            self._has_numbers |= is_number
+            self.is_cut = not is_number
 
     def returned(self, result: Any) -> None:
         """It has returned: what it made has the value now that its node gave it."""
@@ -112,7 +132,7 @@ class RunObserver:
         self._is_running = True
         handles: list[Any] = []
         try:
-            handles = self._begin(call)
+            self.look(lambda: handles.extend(self._begin(call)))
             return run()
         finally:
             self._is_running = False
@@ -120,17 +140,19 @@ class RunObserver:
                 handle.remove()
 
     def _begin(self, call: BackwardCall) -> list[Any]:
-        with autograd.unseen():
-            found = [root for one in call.roots if (root := _start(one)) is not None]
-            nodes, entries, _ = walk([node for node, _ in found])
-            make_safe_to_free(nodes, entries)
+        found = [root for one in call.roots if (root := _start(one)) is not None]
+        if call.accumulates:
             self._backwards.append(_Backward(tuple(found), _is_plain(call)))
-            self._passed_on = {}
+        elif not call.create_graph:  # autograd.grad() returns what has no graph
+            self.is_cut = True
+        nodes, entries, _ = walk([node for node, _ in found])
+        make_safe_to_free(nodes, entries)
+        self._passed_on = {}
 
-            def hook(at: int) -> Callable[[Any, Any], None]:
-                return lambda gradients, _: self._ran(nodes[at], gradients)
+        def hook(at: int) -> Callable[[Any, Any], None]:
+            return lambda gradients, _: self.look(lambda: self._ran(nodes[at], gradients))
 
-            return [node.register_hook(hook(at)) for at, node in enumerate(nodes)]
+        return [node.register_hook(hook(at)) for at, node in enumerate(nodes)]
 
     def _ran(self, node: Any, gradients: Sequence[Any]) -> None:
         with autograd.arithmetic():
@@ -178,11 +200,11 @@ class _Calls(TorchFunctionMode):
     @runs_user_code
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        with autograd.unseen():
-            self._observer.called(func, args, kwargs)
+        if torch.compiler.is_compiling():  # the compiler follows calls into a mode
+            return func(*args, **kwargs)
+        self._observer.look(lambda: self._observer.called(func, args, kwargs))
         result = func(*args, **kwargs)
-        with autograd.unseen():
-            self._observer.returned(result)
+        self._observer.look(lambda: self._observer.returned(result))
         return result
 
 
@@ -210,6 +232,15 @@ def run_backward(
     return f"retain_graph=True, inputs=[{', '.join(leaves)}]"
 
 
+def _has_number(values: Iterable[Any], depth: int = 3) -> bool:
+    """Whether there are numbers of Python that are not whole among arguments."""
+    return any(
+        type(value) in (float, complex)
+        or (depth > 0 and type(value) in (list, tuple) and _has_number(value, depth - 1))
+        for value in values
+    )
+
+
 def _start(root: Any) -> tuple[Any, int] | None:
     """Node and number of the output at which a backward starts."""
     if isinstance(root, tuple):
@@ -227,7 +258,7 @@ def _place(tensor: torch.Tensor) -> tuple[Any, int] | None:
 
 
 def _is_plain(call: BackwardCall) -> bool:
-    if not call.accumulates or len(call.roots) != 1 or len(call.gradients) != 1:
+    if len(call.roots) != 1 or len(call.gradients) != 1:
         return False
     (given,) = call.gradients
     if not is_tensor(given) or given.numel() != 1:

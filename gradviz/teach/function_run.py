@@ -266,6 +266,7 @@ def _backward(tops: list[_Output], own: Mapping[str, Any], observer: RunObserver
         with observer.on():
             arguments = run_backward(output, leaves, typed | modules)
     except Exception as error:
+        observer.is_cut = True  # some leaves may have got a part
         return Outcome(backward_note=f"{name}.backward() raises {_message(error)}")
     note = f"After each run gradviz calls {name}.backward({arguments})."
     return Outcome(backward=arguments, backward_note=note)

@@ -88,7 +88,7 @@ def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
     expect(leaf(widget, "a2.0")).to_have_count(0)
     expect(leaf(widget, "a2.1").locator("text")).to_have_text(["a", "2.1", ".grad 2.356"])
     expect(widget.locator(".gradviz-value")).to_have_text("loss = 4.711")
-    expect(derivatives).to_have_text(["a.grad 2.356", "b.grad 14.61"])
+    expect(derivatives).to_have_text(["∂loss/∂a 2.356", "∂loss/∂b 14.61"])
     assert sorted(chips.all_text_contents()) == ["2.356", "4.711", "4.711", "4.711", "9.894"]
     expect(widget).to_contain_text("a: values 2.0 → 2.1")
     field = widget.get_by_label("a", exact=True)
@@ -196,6 +196,9 @@ def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
     wanted = widget.get_by_label("a", exact=True).input_value()
     os.write(gate, b".")
     expect(widget.locator(".gradviz-changed")).to_contain_text("a: values")  # not yet released
+    dragged = leaf(widget, "a").locator("text").nth(1).text_content()
+    expect(widget.locator(".gradviz-value")).not_to_have_text("result = 6.0")
+    expect(widget.locator(".gradviz-derivative").nth(1)).to_have_text(f"∂result/∂b {dragged}")
     page.mouse.up()
     # One run waited at the gate while all moves came; one more is for what they led to.
     os.write(gate, b".")

@@ -86,7 +86,11 @@ def test_hooks_are_gone_afterwards_also_after_an_error() -> None:
         (lambda a: a * a.detach(), False),
         (lambda a: a * a.data, False),
         (lambda a: a * a.item(), False),
+        (lambda a: a * torch.tensor([a.item()]).sum(), False),
+        (lambda a: a * a * len(f"{a.item()}"), True),
+        (lambda a: a * (2 if a.item() > 1 else 3), True),
         (lambda a: a * torch.no_grad()(torch.exp)(a), False),
+        (lambda a: a * torch.no_grad()(torch.argmax)(a), False),
     ],
 )
 def test_a_value_that_goes_around_autograd_is_noticed(
@@ -111,6 +115,45 @@ def test_a_backward_that_does_not_start_with_one_gives_no_derivative() -> None:
     assert not observer.is_derivative_of(out)
     (two, other) = observed(lambda a: a * 2)
     assert not other.is_derivative_of(two)
+
+
+def test_autograd_grad_is_no_backward_and_its_result_is_cut_unless_it_has_a_graph() -> None:
+    def slope(a: torch.Tensor, create_graph: bool) -> torch.Tensor:
+        (found,) = torch.autograd.grad(a**3, a, create_graph=create_graph)
+        out = a * found
+        out.backward()
+        return out
+
+    for create_graph in (True, False):
+        out, observer = observed(lambda a, c=create_graph: slope(a, c))  # type: ignore[misc]
+        assert observer.backwards == 1
+        assert observer.is_derivative_of(out) is create_graph
+
+
+def test_what_cannot_be_looked_at_does_not_stop_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    def program(a: torch.Tensor) -> torch.Tensor:
+        out = a * 3
+        out.backward()
+        return out
+
+    for name in ("returned", "_begin", "_ran"):
+        with monkeypatch.context() as patched:
+            patched.setattr(RunObserver, name, fails)
+            out, observer = observed(program)
+        assert out.item() == 6.0
+        assert not observer.is_derivative_of(out)
+
+
+def test_a_compiled_function_is_compiled_as_ever_and_once() -> None:
+    compiled = torch.compile(lambda a: (a * 2).sin(), backend="aot_eager")
+    torch._dynamo.utils.counters.clear()
+    for value in (0.1, 0.2, 0.3):
+        out, _ = observed(compiled, value)
+        assert type(out.grad_fn).__name__ == "CompiledFunctionBackward"
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
 
 
 def test_a_backward_inside_of_a_backward_is_part_of_it() -> None:
