@@ -39,6 +39,8 @@ class Control:
     """What is said instead of a field, where there is none."""
     columns = 1
     """How many of its numbers are in a row."""
+    is_made_anew = False
+    """Whether the argument is an object of its own in every run."""
 
     def __init__(self, name: str, parts: Sequence[Part[Any]]) -> None:
         self.name = name
@@ -123,6 +125,8 @@ class Leaf(Control):
         tensor: What it begins with; up to four numbers of it can be set.
     """
 
+    is_made_anew = True
+
     def __init__(self, name: str, tensor: torch.Tensor) -> None:
         self._tensor = tensor.detach().clone()
         self._fields = self._make_fields(name)
@@ -158,9 +162,14 @@ class Leaf(Control):
         ]
 
     @property
+    def can_require_grad(self) -> bool:
+        """Whether it has a switch: only tensors of floating point numbers do."""
+        return len(self.parts) > len(self._fields)
+
+    @property
     def requires_grad(self) -> bool:
         """Whether the switch is on."""
-        return len(self.parts) > len(self._fields) and bool(self.parts[-1].value)
+        return self.can_require_grad and bool(self.parts[-1].value)
 
     def argument(self) -> torch.Tensor:
         """A leaf of its own for this run."""
@@ -207,10 +216,11 @@ class Fixed(Control):
         self._value = value
         super().__init__(name, [])
         self.note = f"{type(value).__name__}, fixed"
+        self.is_made_anew = isinstance(value, torch.nn.Module)
 
     def argument(self) -> Any:
         """The value; a copy if running the function could change it."""
-        if isinstance(self._value, torch.nn.Module):
+        if self.is_made_anew:
             return copy.deepcopy(self._value)
         return self._value
 

@@ -16,16 +16,21 @@ from gradviz.model.arguments import flag
 from gradviz.model.without_values import graph_without_values
 from gradviz.teach import messages
 from gradviz.teach.function_run import Outcome, random_state, run
+from gradviz.teach.numbers import UNKNOWN, gradient_of, results_of
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
 from gradviz.view.export.writing import ending_of, write_file
+from gradviz.view.formatting import join
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.parts.image import image_html
 from gradviz.view.text import clean, shorten
 from gradviz.view.widgets.base import GraphWidget
 
+COMPACT: Final = DrawOptions(density="compact")
+"""Numbers are seen beside each other, and the whole graph with them."""
 ROOM: Final = 120
 """Characters of a function's name, and of the names of its inputs, in the title."""
 
@@ -36,7 +41,9 @@ def explore(function: Callable[..., Any], /, **inputs: Any) -> Explorer:
     Every change of a control runs the function again and shows the new graph; a slider does so
     while it is dragged. Changes since the run before are marked in the picture and listed above
     it, with what the function printed or raised. Each run starts with the same random numbers and
-    with new tensors, whose ``.grad`` is ``None``.
+    with new tensors, whose ``.grad`` is ``None``. If the result is one number and the function did
+    not call ``backward()`` itself, ``result.backward(retain_graph=True)`` follows each run. Beside
+    each input is what its ``.grad`` then holds: the derivative of the result, as torch computed it.
 
     The value of an input decides its control:
 
@@ -110,7 +117,9 @@ class Explorer(GraphWidget):
         self.changes = RunDiff()
         """The changes since the run before; empty after the first run or an error."""
         self._graph = Graph.of([], [])
-        self._drawn = graph_document(self._graph)
+        self._drawn = graph_document(self._graph, COMPACT)
+        self._named: list[tuple[str, str]] = []
+        """Names and values of the results of the last run that worked."""
         self._shown: list[str] = []
         """Inputs of the run whose picture is shown, in words."""
         self._is_compared = False
@@ -136,13 +145,19 @@ class Explorer(GraphWidget):
             return
         self.check_open()
         arguments: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+
+        def prepare() -> None:
+            # A number that its dtype cannot hold is an error of this run, as torch raises it.
+            for name, control in self.controls.items():
+                arguments[name] = control.argument()
+                if control.is_made_anew:
+                    own[name] = arguments[name]
 
         def program() -> Any:
-            # A number that its dtype cannot hold is an error of this run, as torch raises it.
-            arguments.update({name: one.argument() for name, one in self.controls.items()})
             return call(self._function, self._signature, arguments)
 
-        self.outcome = run(self._function, program, arguments, self._random)
+        self.outcome = run(self._function, prepare, program, arguments, own, self._random)
         self._show()
 
     def reset(self) -> None:
@@ -230,11 +245,16 @@ class Explorer(GraphWidget):
                 self.changes = run_diff(self._graph, graph)
             self._shown = [control.words for control in self.controls.values()] or ["no inputs"]
             self._drawn = graph_document(
-                graph, marks=self.changes.marks, legends=LEGENDS, before=self.changes.before
+                graph,
+                COMPACT,
+                marks=self.changes.marks,
+                legends=LEGENDS,
+                before=self.changes.before,
+                values=self.outcome.values,
             )
             # The facts of the graph before are drawn, and no longer needed.
             self.changes = replace(self.changes, before={})
-            self._graph = graph
+            self._graph, self._named = graph, results_of(self.outcome)
         self.wire = {**self._drawn, "text": self._text(), "exploration": self._exploration()}
 
     def _exploration(self) -> dict[str, Any]:
@@ -242,7 +262,12 @@ class Explorer(GraphWidget):
         sentences = self.changes.sentences
         return {
             "title": self._title,
-            "controls": [control.data() for control in self.controls.values()],
+            "results": [{"name": name, "value": value} for name, value in self._results],
+            "controls": [
+                {**control.data(), "gradient": gradient_of(control, self.outcome)}
+                for control in self.controls.values()
+            ],
+            "backward": self.outcome.backward_note,
             "has_failed": bool(self.outcome.error),
             "message": messages.message_lines(self.outcome, self._shown),
             "printed": messages.printed_text(self.outcome.printed),
@@ -256,8 +281,25 @@ class Explorer(GraphWidget):
         name, inputs = clean(name_of(self._function)), ", ".join(map(clean, self.controls))
         return f"{shorten(name, ROOM)}({shorten(inputs, ROOM)})"
 
+    @property
+    def _results(self) -> list[tuple[str, str]]:
+        """Names and values of the results; after an error the values are not known."""
+        if self.outcome.error:
+            return [(name, UNKNOWN) for name, _ in self._named]
+        return self._named
+
+    @property
+    def _inputs_in_words(self) -> Iterator[str]:
+        """Each input with its value and its gradient."""
+        for control in self.controls.values():
+            found = gradient_of(control, self.outcome)
+            said = f"{found['label']} {found['value']}" if found and found["value"] else ""
+            yield join((control.words, said))
+
     def _text(self) -> str:
-        lines = [self._title, *(f"  {control.words}" for control in self.controls.values())]
+        lines = [self._title, *(f"  {words}" for words in self._inputs_in_words)]
+        lines += [f"{name} = {value}" for name, value in self._results]
+        lines += [self.outcome.backward_note] if self.outcome.backward_note else []
         lines += messages.outcome_text(self.outcome, self._shown)
         lines += [str(self.graph)] if self._shown else []
         if self._is_compared:
@@ -266,8 +308,10 @@ class Explorer(GraphWidget):
 
     def _html(self, *, images: bool) -> str:
         """Everything as HTML without style or script."""
-        inputs = ", ".join(control.words for control in self.controls.values())
+        inputs = ", ".join(self._inputs_in_words)
+        results = ", ".join(f"{name} = {value}" for name, value in self._results)
         parts = [f"<div><b>{escape(self._title)}</b> {escape(inputs)}</div>"]
+        parts += [f"<div><b>{escape(results)}</b></div>"] if results else []
         parts.append(messages.message_html(self.outcome, self._shown))
         parts.append(messages.printed_html(self.outcome.printed))
         if self._is_compared:

@@ -122,9 +122,11 @@ def code_for(
     arguments = ", ".join(_argument(key, signature) for key in controls)
     shown = ", ".join(f"{result}{place}" for place in outcome.shown)
     names = _names_option(result, controls, outcome)
+    tensor = f"{result}{outcome.shown[0]}"
+    backward = f"{tensor}.backward({outcome.backward})\n" if outcome.backward else ""
     return (
         f"import torch, gradviz\n\n{source}\n\n{inputs}\n"
-        f"{result} = {name}({arguments})\ngradviz.show({shown}{names})\n"
+        f"{result} = {name}({arguments})\n{backward}gradviz.show({shown}{names})\n"
     )
 
 

@@ -30,11 +30,13 @@ class RunDiff:
     differences: tuple[Difference, ...] = ()
     """Every difference."""
     marks: tuple[Highlight, ...] = ()
-    """What to mark in a picture of the later graph."""
+    """What to mark in a picture of the later graph: what is another graph, not what has other
+    numbers, which the picture shows where they are."""
     sentences: list[str] = field(default_factory=list)
     """All differences as text, item by item."""
     before: Mapping[str, TensorFacts] = field(default_factory=dict)
-    """What the tensors of the later graph were, by their ids there."""
+    """What those tensors of the later graph were of which more than numbers is another, by their
+    ids there."""
 
     def __bool__(self) -> bool:
         return bool(self.differences)
@@ -56,6 +58,15 @@ def run_diff(before: Graph, after: Graph) -> RunDiff:
     differences = differences_of(pairs)
     sentences = thing_by_thing(differences, clean)
     index = GraphIndex.of(before)
-    known = (info for info in before.tensors if info.id in pairs.after)
+    others = [one for one in differences if not _is_number(one)]
+    told = {one.after_id for one in others}
+    known = (info for info in before.tensors if pairs.after.get(info.id) in told)
     facts = {pairs.after[info.id]: index.of_tensor(info) for info in known}
-    return RunDiff(differences, marks_of(differences, pairs), sentences, facts)
+    return RunDiff(differences, marks_of(others, pairs), sentences, facts)
+
+
+def _is_number(found: Difference) -> bool:
+    """Whether only numbers are others."""
+    if found.fact == ".grad":
+        return "None" not in (found.before, found.after)
+    return found.fact == "values" or found.fact.startswith("values of saved ")

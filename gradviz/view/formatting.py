@@ -81,8 +81,8 @@ def fitted(kind: str, name: str, room: int) -> str:
 
 
 def gradient_words(gradient: ValueSummary | None, room: int) -> str:
-    """A gradient in few cells: its values, else its shape and norm, else its norm, else its shape,
-    never cut.
+    """A gradient in few cells: its values, else these with three digits, else its shape and norm,
+    else its norm, else its shape, never cut.
 
     Examples:
         >>> gradient_words(ValueSummary((2,), "float32", (1.0, 0.5)), 20)
@@ -91,6 +91,8 @@ def gradient_words(gradient: ValueSummary | None, room: int) -> str:
         '(3, 4) norm 2.0'
         >>> gradient_words(ValueSummary((16, 8), "float32", norm=2.0), 5)
         '(16, 8)'
+        >>> gradient_words(ValueSummary((), "float32", (-0.27634,)), 6)
+        '-0.276'
     """
     if gradient is None:
         return "None"
@@ -99,5 +101,6 @@ def gradient_words(gradient: ValueSummary | None, room: int) -> str:
         norm = f"norm {number(gradient.norm)}"
         said = [f"{said[0]} {norm}", norm, *said]
     if gradient.values is not None:
-        said.insert(0, numbers(gradient.values, gradient.shape, room))
+        values, sizes = gradient.values, gradient.shape
+        said[:0] = (numbers(values, sizes, room, digits) for digits in (4, 3))
     return next((words for words in said if cells(words) <= room), shape(gradient.shape))

@@ -13,7 +13,7 @@ from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.node_titles import titles_of
-from gradviz.model.records import Node, TensorInfo
+from gradviz.model.records import Node, TensorInfo, ValueSummary
 from gradviz.view import formatting
 from gradviz.view.text import clean
 
@@ -93,6 +93,10 @@ class GraphIndex:
         """Output numbers of each node that is a root."""
         self.before: Mapping[str, TensorFacts] = {}
         """Facts in a graph before, of the tensors that are compared with it."""
+        self.outputs: Mapping[tuple[str, int], ValueSummary] = {}
+        """What nodes made in a run, by node and number of the output, where that was noted."""
+        self.keeps_room = False
+        """Whether numbers have room for longer ones, since another run may follow."""
         self._device = device
         self._sources: dict[str, dict[str, None]] = {}
         self._savers: dict[str, dict[str, tuple[str, ...]]] = {}

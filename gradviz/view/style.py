@@ -155,7 +155,25 @@ _FOLD_RULES: Final = """
 """
 """Rules for folded graphs."""
 
-_STEP_RULES: Final = """
+_CHANGED_RULES: Final = """\
+.gv-ground{fill:$now-fill}
+.gv-was{fill:$muted;text-decoration:line-through}
+.gv-is{fill:$ink;font-weight:600}
+"""
+"""Rules for values that were others before."""
+_GRADIENT_RULES: Final = """\
+.gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
+.gv-gradient>path{fill:$muted}
+.gv-gradient>text{fill:$muted}
+"""
+_FLOW_RULES: Final = """\
+.gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
+.gv-flow>.gv-gradient>path{fill:$now}
+.gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}
+"""
+"""Rules for gradients on edges, and for those that are on their way."""
+_STEP_RULES: Final = (
+    """
 .gv-waiting>.gv-card{stroke-dasharray:6 4}
 .gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
 .gv-cut-sign{fill:none;stroke:$cut;stroke-width:1.6}
@@ -180,9 +198,9 @@ _STEP_RULES: Final = """
 .gv-raised>.gv-band{fill:$modified-fill}
 .gv-raised>.gv-title{fill:$modified}
 .gv-next>.gv-card{stroke:$now;stroke-width:1.8;stroke-dasharray:7 3}
-.gv-ground{fill:$now-fill}
-.gv-was{fill:$muted;text-decoration:line-through}
-.gv-is{fill:$ink;font-weight:600}
+"""
+    + _CHANGED_RULES
+    + """\
 .gv-made>.gv-card{stroke:$now;stroke-width:1.6}
 .gv-tag.gv-made>.gv-box{stroke:$now;stroke-width:1.8}
 .gv-chip>path{fill:none;stroke:$muted;stroke-width:1.5;stroke-linejoin:round}
@@ -199,15 +217,16 @@ _STEP_RULES: Final = """
 .gv-raised-chip>rect{stroke:$modified}
 .gv-raised-chip>path{stroke:$modified}
 .gv-raised-chip>text{fill:$modified;font-weight:600}
-.gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
-.gv-gradient>path{fill:$muted}
-.gv-gradient>text{fill:$muted}
-.gv-flow>path{stroke:$now;stroke-width:2.4}
-.gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
-.gv-flow>.gv-gradient>path{fill:$now}
-.gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}
 """
+    + _GRADIENT_RULES
+    + """\
+.gv-flow>path{stroke:$now;stroke-width:2.4}
+"""
+    + _FLOW_RULES
+)
 """Rules for the steps of a recording."""
+_RUN_RULES: Final = _CHANGED_RULES + _GRADIENT_RULES + _FLOW_RULES
+"""Rules for a graph with the numbers of a run."""
 
 _FOLDED_STEP_RULES: Final = """
 .gv-unmade>.gv-card{stroke-dasharray:2 3}
@@ -271,6 +290,7 @@ def css(
     engine_arrows: bool = False,
     steps: bool = False,
     folds: bool = False,
+    run: bool = False,
 ) -> str:
     """The style sheet inside the SVG.
 
@@ -279,10 +299,11 @@ def css(
         engine_arrows: Only used without variables: which of the two arrow heads is drawn.
         steps: Whether it is for the steps of a recording.
         folds: Whether it is for a folded graph.
+        run: Whether it is for a graph with the numbers of a run; steps have some.
     """
     # What a step does to a box is seen on boxes of all kinds.
     of_steps = _FOLD_RULES.lstrip() if folds else ""
-    of_steps += _STEP_RULES.lstrip() if steps else ""
+    of_steps += _STEP_RULES.lstrip() if steps else _RUN_RULES if run else ""
     of_steps += _FOLDED_STEP_RULES.lstrip() if steps and folds else ""
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"

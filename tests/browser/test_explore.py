@@ -79,34 +79,40 @@ def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
     shoot("explore-1366-light-first")
 
     slider = widget.get_by_role("slider", name="a, slider")
+    derivatives = widget.locator(".gradviz-derivative")
+    chips = widget.locator(".gradviz-viewport .gv-gradient text")
     expect(slider).to_be_enabled()
     slider.focus()
     page.keyboard.press("ArrowRight")
-    expect(leaf(widget, "= 2.0 → 2.1")).to_have_count(1)
-    expect(leaf(widget, "= 2.0 → 2.1").locator(".gv-was")).to_have_text(["2.0", "2.241"])
+    expect(leaf(widget, "a2.1")).to_have_count(1)
+    expect(leaf(widget, "a2.0")).to_have_count(0)
+    expect(leaf(widget, "a2.1").locator("text")).to_have_text(["a", "2.1", ".grad 2.356"])
+    expect(widget.locator(".gradviz-value")).to_have_text("loss = 4.711")
+    expect(derivatives).to_have_text(["∂loss/∂a 2.356", "∂loss/∂b 14.61"])
+    assert sorted(chips.all_text_contents()) == ["2.356", "4.711", "4.711", "4.711", "9.894"]
     expect(widget).to_contain_text("a: values 2.0 → 2.1")
     field = widget.get_by_label("a", exact=True)
     expect(field).to_have_value("2.1")
     field.fill("1.5")
     page.keyboard.press("Enter")
     opened.wait_for("explorer.graph.tensor('a').values", "(1.5,)")
-    expect(leaf(widget, "= 2.1 → 1.5")).to_have_count(1)
+    expect(leaf(widget, "a1.5")).to_have_count(1)
     expect(slider).to_have_value("1.5")
     expect(widget).to_contain_text("y is 0.75")
     field.press("ArrowUp")
-    expect(leaf(widget, "= 1.5 → 1.6")).to_have_count(1)
+    expect(leaf(widget, "a1.6")).to_have_count(1)
     field.fill("")
     field.press("Enter")
     expect(field).to_have_attribute("aria-invalid", "true")
     field.fill("1.5")
     field.press("Enter")
-    expect(leaf(widget, "= 1.6 → 1.5")).to_have_count(1)
+    expect(leaf(widget, "a1.5")).to_have_count(1)
 
     widget.get_by_label("a requires_grad", exact=True).uncheck()
-    expect(leaf(widget, "= 1.5")).to_have_count(0)
+    expect(leaf(widget, "a1.5")).to_have_count(0)
     expect(widget).to_contain_text("gone: leaf a")
     widget.get_by_label("a requires_grad", exact=True).check()
-    expect(leaf(widget, "= 1.5")).to_have_count(1)
+    expect(leaf(widget, "a1.5")).to_have_count(1)
     expect(widget.locator(".gv-leaf.gv-new .gv-badge")).to_have_text("+ new")
     widget.get_by_role("button", name="Legend").click()
     expect(widget.locator(".gradviz-legend")).to_contain_text("+ new since the run before")
@@ -190,6 +196,9 @@ def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
     wanted = widget.get_by_label("a", exact=True).input_value()
     os.write(gate, b".")
     expect(widget.locator(".gradviz-changed")).to_contain_text("a: values")  # not yet released
+    dragged = leaf(widget, "a").locator("text").nth(1).text_content()
+    expect(widget.locator(".gradviz-value")).not_to_have_text("result = 6.0")
+    expect(widget.locator(".gradviz-derivative").nth(1)).to_have_text(f"∂result/∂b {dragged}")
     page.mouse.up()
     # One run waited at the gate while all moves came; one more is for what they led to.
     os.write(gate, b".")
@@ -242,7 +251,10 @@ def test_without_a_kernel_the_last_run_is_shown_and_why_nothing_can_be_changed(
     for control in widget.locator("fieldset input").all():
         expect(control).to_be_disabled()
     expect(widget.get_by_label("a", exact=True)).to_have_value("2.5")
-    expect(leaf(widget, "= 2.0 → 2.5")).to_have_count(1)
+    expect(leaf(widget, "a2.5")).to_have_count(1)
+    expect(widget.locator(".gradviz-value")).to_have_text("result = 7.5")
+    expect(widget.locator(".gradviz-derivative")).to_have_text(["∂result/∂a 3.0", "∂result/∂b 2.5"])
+    expect(widget.locator(".gradviz-viewport .gv-gradient text")).to_have_text(["3.0", "2.5"])
     expect(widget).to_contain_text("a: values 2.0 → 2.5")
     assert axe_violations(page, ".gradviz-root") == []
     shoot("explore-page")
@@ -282,12 +294,16 @@ def test_it_reads_well_narrow_wide_and_dark(
     assert widget.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
     inputs, graph = box(widget.locator(".gradviz-inputs")), box(widget.locator(".gradviz-graph"))
     if width > 900:  # beside, else above
-        assert inputs["width"] == pytest.approx(260, abs=2)
+        assert inputs["width"] == pytest.approx(299, abs=2)
         assert graph["x"] >= inputs["x"] + inputs["width"] - 1
     else:
         assert graph["y"] >= inputs["y"] + inputs["height"] - 1
     above = box(widget.locator(".gradviz-above"))
-    assert above["y"] + above["height"] <= graph["y"] + 1
+    assert above["y"] >= inputs["y"] + inputs["height"] - 1
+    if width > 900:  # below the inputs, beside the graph
+        assert above["x"] + above["width"] <= graph["x"] + 1
+    else:
+        assert above["y"] + above["height"] <= graph["y"] + 1
     small = widget.locator(":is(.gradviz-switch, .gradviz-inputs input, .gradviz-inputs button)")
     sizes = [box(one) for one in small.all() if one.get_attribute("type") != "checkbox"]
     assert [one for one in sizes if one["width"] < 24 or one["height"] < 24] == []

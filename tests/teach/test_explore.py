@@ -389,7 +389,7 @@ def test_a_request_of_the_browser_sets_all_its_values_in_one_run_and_is_answered
     assert explorer.answered == 1
     assert gradient(explorer, "a") == (4.0,)
     assert str(explorer).split("\n")[1:4] == [
-        "  a = 4.0 · requires_grad",
+        "  a = 4.0 · requires_grad · ∂loss/∂a 4.0",
         "  b = 3.0",
         "  [x] retain_grad",
     ]
@@ -486,11 +486,182 @@ def test_the_code_has_small_tensors_whole_and_the_rest_by_name() -> None:
         "a = torch.tensor(2.0, requires_grad=True)\n"
         "w = torch.tensor([[1.0], [2.0]], dtype=torch.float64)\n"
         "out = by_place(a, w=w)\n"
+        "out.backward(retain_graph=True)\n"
         "gradviz.show(out)\n"
     )
     assert same_picture(explorer) == explorer.graph
     large = explore(by_place, a=2.0, w=torch.ones(3, 3))
     assert "w = w.detach().clone().requires_grad_(False)  # the tensor you gave" in large.code
+
+
+def numbers_of(explorer: Explorer) -> tuple[list[str], list[str]]:
+    """The results, and the gradients beside the inputs, as they are read."""
+    found = explorer.wire["exploration"]
+    gradients = (control["gradient"] for control in found["controls"])
+    return (
+        [f"{one['name']} = {one['value']}" for one in found["results"]],
+        [f"{one['label']} {one['value']}".rstrip() for one in gradients if one],
+    )
+
+
+def squared(x: Any, w: Any) -> torch.Tensor:
+    loss: torch.Tensor = (w * x - 1) ** 2
+    return loss
+
+
+def test_beside_each_input_is_the_derivative_that_backward_computed() -> None:
+    explorer = explore(squared, x=2.0, w=3.0)
+    assert numbers_of(explorer) == (["loss = 25.0"], ["∂loss/∂x 30.0", "∂loss/∂w 20.0"])
+    explorer.controls["w"].parts[0].value = 1.0
+    assert numbers_of(explorer) == (["loss = 1.0"], ["∂loss/∂x 2.0", "∂loss/∂w 4.0"])
+    assert gradient(explorer, "w") == (4.0,)
+    assert "∂loss/∂w 4.0" in str(explorer)
+    assert explorer.wire["exploration"]["backward"] == (
+        "After each run gradviz calls loss.backward(retain_graph=True)."
+    )
+
+
+def test_boxes_have_the_values_that_their_nodes_made_and_edges_the_gradients() -> None:
+    explorer = explore(squared, x=2.0, w=3.0)
+    svg = explorer._still
+
+    def numbers() -> tuple[list[str], list[str]]:
+        values = re.findall(r'<text class="gv-name"[^>]*>(-?[\d.]+)</text>', svg)
+        chips = re.findall(r'<g class="gv-gradient">.*?<text[^>]*>(.*?)</text>', svg, re.DOTALL)
+        return values, chips
+
+    assert numbers() == (["5.0", "6.0"], ["10.0", "10.0", "20.0", "30.0"])
+    explorer.controls["w"].parts[0].value = 1.0
+    svg = explorer._still
+    assert numbers() == (["1.0", "2.0"], ["2.0", "2.0", "4.0", "2.0"])
+    assert 'class="gv-gradient"' in svg
+    assert any(entry["class"] == "gv-flow" for entry in explorer.wire["legend"])
+
+
+def test_while_a_slider_is_dragged_no_number_is_marked_as_changed() -> None:
+    explorer = explore(squared, x=2.0, w=3.0)
+    explorer.controls["w"].parts[0].value = 1.0
+    assert explorer.changes
+    assert explorer.changes.marks == ()
+    assert "→" not in explorer._still
+
+
+@pytest.mark.parametrize("value", [0.1, -0.7, 2.0, 2.3456])
+def test_no_box_moves_while_a_slider_is_dragged(value: float) -> None:
+    explorer = explore(squared, x=2.0, w=3.0)
+    explorer.controls["w"].parts[0].value = 1.0
+
+    def boxes() -> list[str]:
+        return re.findall(r'data-id="(?:n\d+|t\d+)".*? transform="(.*?)"', explorer._still)
+
+    before = boxes()
+    assert len(before) == 5
+    explorer.controls["x"].parts[0].value = value
+    assert boxes() == before
+
+
+def test_what_is_no_derivative_is_called_grad() -> None:
+    def twice(a: torch.Tensor) -> torch.Tensor:
+        (a * 2).backward()
+        out = a * 3
+        out.backward()
+        return out
+
+    def cut(a: torch.Tensor) -> torch.Tensor:
+        out = a * a.detach()
+        return out
+
+    def through_python(a: torch.Tensor) -> torch.Tensor:
+        out = a * a.item()
+        return out
+
+    def of_another(a: torch.Tensor) -> dict[str, torch.Tensor]:
+        y = a * 3
+        y.backward()
+        return {"loss": a * 2}
+
+    def hooked(a: torch.Tensor) -> torch.Tensor:
+        a.register_hook(lambda grad: grad * 10)
+        out = a * 2
+        return out
+
+    assert numbers_of(explore(twice, a=2.0)) == (["out = 6.0"], ["a.grad 5.0"])
+    assert numbers_of(explore(cut, a=2.0)) == (["out = 4.0"], ["a.grad 2.0"])
+    assert numbers_of(explore(through_python, a=2.0)) == (["out = 4.0"], ["a.grad 2.0"])
+    assert numbers_of(explore(of_another, a=2.0)) == (["loss = 4.0"], ["a.grad 3.0"])
+    assert numbers_of(explore(hooked, a=2.0)) == (["out = 4.0"], ["a.grad 20.0"])
+    assert explore(twice, a=2.0).wire["exploration"]["backward"] == (
+        "The function calls backward() 2 times."
+    )
+
+
+def test_a_gradient_that_is_not_there_is_none_and_after_an_error_unknown() -> None:
+    def vector(a: torch.Tensor, b: Any, fails: bool = False) -> torch.Tensor:
+        if fails:
+            raise ValueError("no")
+        out = a * torch.ones(3)
+        return out
+
+    explorer = explore(vector, a=2.0, b=1.0)
+    assert numbers_of(explorer) == (["out = [2.0, 2.0, 2.0]"], ["a.grad None", "b.grad None"])
+    said = explorer.wire["exploration"]["backward"]
+    assert said == "No backward(): out has 3 numbers, and it starts at one."
+    switch(explorer, "b", False)
+    assert numbers_of(explorer)[1] == ["a.grad None", "no gradient"]
+    switch(explorer, "fails")
+    assert numbers_of(explorer) == (["out = ?"], ["a.grad ?", "no gradient"])
+
+
+def test_an_error_of_the_backward_that_follows_leaves_the_picture() -> None:
+    def written(a: torch.Tensor) -> torch.Tensor:
+        b = a.exp()
+        out = b * b
+        b.add_(1)
+        return out
+
+    explorer = explore(written, a=1.0)
+    assert not explorer.outcome.error
+    said = explorer.wire["exploration"]["backward"]
+    assert said.startswith("out.backward() raises RuntimeError: one of the variables needed")
+    assert numbers_of(explorer) == (["out = 7.389"], ["a.grad None"])
+
+
+def test_backward_adds_to_no_tensor_of_the_notebook() -> None:
+    outside = torch.tensor(2.0, requires_grad=True)
+
+    def product(a: torch.Tensor, layer: Any) -> torch.Tensor:
+        out: torch.Tensor = layer(a * outside).sum()
+        return out
+
+    layer = torch.nn.Linear(1, 1)
+    explorer = explore(product, a=torch.ones(1, requires_grad=True), layer=layer)
+    assert outside.grad is None
+    assert layer.weight.grad is None
+    weight = explorer.graph.tensor("layer.weight").grad
+    assert weight is not None
+    assert weight.values == (2.0,)
+    assert "retain_graph=True, inputs=[a, *layer.parameters()]" in explorer.code
+
+
+def test_what_backward_prints_is_shown_and_its_random_numbers_are_the_same() -> None:
+    def hooked(a: torch.Tensor) -> torch.Tensor:
+        out = a * 2
+        out.register_hook(lambda grad: print("hook", grad.item(), torch.rand(1).item()))
+        return out
+
+    torch.manual_seed(0)
+    explorer = explore(hooked, a=1.0)
+    printed = explorer.outcome.printed
+    assert printed.startswith("hook 1.0 0.")
+    explorer.run()
+    assert explorer.outcome.printed == printed
+
+
+def test_nothing_is_observed_inside_of_a_recording() -> None:
+    with gradviz.record() as recording:
+        explorer = explore(squared, x=2.0, w=3.0)
+    assert numbers_of(explorer) == (["loss = 25.0"], ["x.grad None", "w.grad None"])
+    assert len(recording.graph) > 0
 
 
 def test_it_is_one_widget_with_the_code_in_it(explorer: Explorer) -> None:
@@ -530,8 +701,8 @@ def test_the_bundle_serves_readers_without_a_kernel_and_is_the_same_bytes() -> N
     lines = bundle["text/plain"].split("\n")
     assert lines[:4] == [
         "program(a, b, retain_grad, detach_here, no_grad)",
-        "  a = 2.0 · requires_grad",
-        "  b = 3.0 · requires_grad",
+        "  a = 2.0 · requires_grad · ∂loss/∂a 4.0",
+        "  b = 3.0 · requires_grad · ∂loss/∂b 2.0",
         "  [x] retain_grad",
     ]
     assert lines[-2:] == [
@@ -591,7 +762,8 @@ def test_many_changes_are_counted() -> None:
     explorer.controls["count"].parts[0].value = 10
     explorer.controls["count"].parts[0].value = 1
     assert explorer.changes.sentences == ["gone: SinBackward0"] * 9 + [
-        "n0 SinBackward0: root none → output 0"
+        "n0 SinBackward0: root none → output 0",
+        "a: .grad 0.07929 → 0.5403",
     ]
     explorer.controls["count"].parts[0].value = 30
     assert str(explorer).endswith("more changes")

@@ -6,15 +6,20 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gradviz.model import Graph, Node
+from gradviz.model import Graph, Node, ValueSummary
 from gradviz.model.highlights import Highlight
+from gradviz.model.run_values import RunValues
 from gradviz.view.graph import drawing
 from gradviz.view.graph.card_parts import PARTS
+from gradviz.view.graph.geometry import PAD
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.style import SIZES
+from gradviz.view.text import width_of
 from tests.view.graphs import chain, every_mark, picture, product_and_sum, tensor
 
 FULL = DrawOptions(density="full")
+COMPACT = DrawOptions(density="compact")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -303,3 +308,47 @@ def test_the_number_of_entries_has_room_between_the_cards(direction: Direction) 
         assert float(start[1]) <= box[1]
     else:
         assert float(start[0]) <= box[0]
+
+
+def values_of(**numbers: float) -> dict[tuple[str, int], ValueSummary]:
+    """Summaries of single numbers, by node and place: ``n0_1=2.0``."""
+    return {
+        (key.partition("_")[0], int(key.partition("_")[2])): ValueSummary((), "float32", (value,))
+        for key, value in numbers.items()
+    }
+
+
+def with_numbers(graph: Graph, values: RunValues, options: DrawOptions = COMPACT) -> ET.Element:
+    made = drawing.GraphDrawing(graph, options, values=values)
+    return parsed(made.text())
+
+
+def test_the_numbers_of_a_run_are_on_boxes_and_edges() -> None:
+    graph = chain(3)
+    values = RunValues(values_of(n0_0=4.0, n1_0=-1.5), values_of(n0_0=2.5))
+    found = with_numbers(graph, values)
+    assert words(by_id(found, "n1")).split(" | ")[1] == "-1.5"
+    (chip,) = by_class(found, "gv-gradient")
+    assert words(chip) == "2.5"
+    (edge,) = by_class(found, "gv-flow")
+    assert edge.get("id") == "gv-n0.0"
+    assert ".gv-gradient>rect" in drawing.GraphDrawing(graph, values=values).text()
+    assert ".gv-gradient" not in draw(graph)
+
+
+def test_a_value_is_at_the_right_rim_of_its_box_and_within_it() -> None:
+    found = with_numbers(chain(2), RunValues(values_of(n0_0=-0.123456)))
+    box = by_id(found, "n0")
+    (value,) = [e for e in box.iter(f"{SVG}text") if e.text == "-0.1235"]
+    (card,) = by_class(box, "gv-card")
+    right = float(value.get("x", "")) + width_of("-0.1235", SIZES["text"])
+    assert right == pytest.approx(float(card.get("width", "")) - PAD, abs=0.2)
+
+
+def test_what_was_not_noted_or_is_hidden_or_large_is_on_no_box() -> None:
+    large = {("n0", 0): ValueSummary((5,), "float32", (1.0,) * 5, norm=2.0)}
+    for values in (RunValues(), RunValues(large)):
+        assert words(with_numbers(chain(2), values)) == words(with_numbers(chain(2), RunValues()))
+    hidden = DrawOptions(parts=frozenset(PARTS) - {"values"}, density="compact")
+    shown = words(with_numbers(chain(2), RunValues(values_of(n0_0=-7.25)), hidden))
+    assert "-7.25" not in shown

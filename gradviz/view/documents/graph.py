@@ -14,6 +14,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.in_pieces import completed
 from gradviz.model.records import Node, TensorInfo
+from gradviz.model.run_values import RunValues
 from gradviz.view import aria
 from gradviz.view.documents.folds import WIDGET, FoldDocument, Room
 from gradviz.view.element import classes_of, write_lines
@@ -43,6 +44,7 @@ def graph_document(
     marks: Iterable[Highlight] = (),
     legends: Mapping[HighlightKind, str] | None = None,
     before: Mapping[str, TensorFacts] | None = None,
+    values: RunValues | None = None,
     room: int = LARGE,
     in_text: int = IN_TEXT,
     folded: GraphDrawing | None = None,
@@ -56,6 +58,7 @@ def graph_document(
         marks: Marks of findings; of a folded graph those that its drawing has.
         legends: Sentences for marks that replace those of the legend.
         before: Facts of tensors in a graph before; what differs is shown as old → new.
+        values: Numbers of a run: on the cards what nodes made, on the edges gradients.
         room: Bytes above which ``"json"`` is left out.
         in_text: How many nodes the outline as text has.
         folded: The graph folded; if not given it is drawn as it is, up to a limit.
@@ -71,7 +74,7 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    drawing = folded or GraphDrawing(graph, options, None, marks)
+    drawing = folded or GraphDrawing(graph, options, None, marks, values)
     shown = WholeDocument(drawing) if folded is None else FoldDocument(folded, insides)
     graph_index = drawing.graph_index
     graph_index.before = before or {}

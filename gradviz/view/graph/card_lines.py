@@ -138,9 +138,14 @@ def brief_values(facts: TensorFacts, content: CardContent, before: bool = False)
     values = None if fact is None else fact.value
     if not isinstance(values, Values) or not content.allows("values"):
         return ""
-    if len(values.values) > NUMBERS:
+    return few_numbers(values.values, values.shape)
+
+
+def few_numbers(values: Sequence[Number], sizes: Sequence[int]) -> str:
+    """The numbers of a tensor that has few of them, whole; else ``""``."""
+    if len(values) > NUMBERS:
         return ""
-    words = formatting.numbers(values.values, values.shape, SHORT)
+    words = formatting.numbers(values, sizes, SHORT)
     return words if cells(words) <= SHORT and "…" not in words else ""
 
 

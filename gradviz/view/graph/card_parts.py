@@ -95,8 +95,12 @@ class Block:
     title: str = ""
     beside: bool = False
     """Whether it stands to the right of the title, not below."""
+    is_at_end: bool = False
+    """Whether it stands at the right rim, and not close to the title."""
     is_light: bool = False
     """Whether its frame is close around its text."""
+    room: float = 0.0
+    """Width that its lines have at least."""
 
     @property
     def framed(self) -> bool:
@@ -107,7 +111,7 @@ class Block:
     def width(self) -> float:
         """Width with the frame's padding."""
         frame = (10 if self.is_light else 18) if self.framed else 0
-        return max(line.width for line in self.lines) + frame
+        return max(self.room, *(line.width for line in self.lines)) + frame
 
     @property
     def height(self) -> float:

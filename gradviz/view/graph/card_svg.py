@@ -21,6 +21,7 @@ from gradviz.view.graph.geometry import (
     TAB,
     UP,
     CardFrame,
+    at_right,
     chip_width,
     is_at_corner,
     more_tabs,
@@ -120,6 +121,9 @@ def card(
         if block.beside:
             start, width = beside, block.width
             beside += width + BESIDE
+            if block.is_at_end:
+                end = max(start + width, frame.width - PAD - right - at_right(item))
+                start = end - max(line.width for line in block.lines)
         known = drawn.get(own := (id(block), start, top, width))
         if known is None:
             known = drawn[own] = tuple(_block(block, start, top, width))

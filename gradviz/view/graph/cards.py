@@ -16,6 +16,7 @@ from gradviz.view.graph.card_lines import (
     ROOM,
     brief_line,
     brief_values,
+    few_numbers,
     formula_lines,
     grad_lines,
     hook_lines,
@@ -28,7 +29,7 @@ from gradviz.view.graph.card_lines import (
 from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, Tab, times
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
-from gradviz.view.text import cells, clean, shorten
+from gradviz.view.text import cells, clean, shorten, width_of
 
 COMPACT: Final = 220
 """Pixels of a name and a tag up to which they are beside each other on a compact card."""
@@ -38,6 +39,8 @@ TABS: Final = 8
 """Saved tensors that are a square each on a compact card."""
 NAMES: Final = 4
 """Leaves whose names are on the card of several."""
+LONGEST: Final = len("-0.1234")
+"""Characters of a number that has room."""
 PATH: Final = 16
 """Characters of the path of a module beside a title."""
 POCKETS: Final = 8
@@ -81,6 +84,10 @@ def node_card(
         title = boxes.titles.get(node.id, "") if others else ""
         is_tight = boxes.is_tight and content.density == "compact"
         blocks = [*_node_blocks(nodes, end or node, graph_index, content, title, is_tight)]
+        made_words = _output(end or node, graph_index, content)
+        if made_words:
+            line = Line(made_words, "gv-name")
+            blocks.insert(1, Block("text", (line,), beside=True, is_at_end=True))
         css = "gv-node"
     rows = [row for one in nodes for row in tag_blocks(one.id, graph_index, content)][:FEW]
     if content.density == "compact" and len(rows) == 1 and len(rows[0].lines) == 1:
@@ -98,7 +105,7 @@ def node_card(
     return Card(
         id=node.id,
         css=f"{css} {NODE_CSS[state]}",
-        blocks=tuple(blocks),
+        blocks=tuple(_with_room(blocks, graph_index)),
         title=_title(nodes, graph_index, content, boxes.is_tight),
         aria="; with ".join(aria.of_node(one, graph_index) for one in nodes),
         inputs=inputs,
@@ -110,6 +117,38 @@ def node_card(
         others=others,
         is_brief=content.is_brief,
     )
+
+
+def _output(node: Node, graph_index: GraphIndex, content: CardContent) -> str:
+    """The few numbers that a node made; a tensor on its card says them itself."""
+    made = graph_index.outputs.get((node.id, 0))
+    is_said = "tags" in content and any(
+        info.output_nr == 0 for info in graph_index.tags.get(node.id, ())
+    )
+    if made is None or made.values is None or is_said or not content.allows("values"):
+        return ""
+    return few_numbers(made.values, made.shape)
+
+
+def _with_room(blocks: Iterable[Block], graph_index: GraphIndex) -> Iterator[Block]:
+    """The blocks, where another run may follow with room for a longer number at the end of each
+    line: so nothing moves while a slider is dragged."""
+    for block in blocks:
+        if graph_index.keeps_room and block.kind != "title":
+            room = max(line.width + _missing(line) for line in block.lines)
+            yield replace(block, room=room)
+        else:
+            yield block
+
+
+def _missing(line: Line) -> float:
+    """Width that the number at the end of a line could have beyond its own."""
+    last = line.whole.rpartition(" ")[2]
+    try:
+        float(last.replace("None", "nan"))
+    except ValueError:
+        return 0.0
+    return width_of("0" * max(0, LONGEST - cells(last)), line.size)
 
 
 def tensor_card(
@@ -128,14 +167,15 @@ def tensor_card(
     name, others = facts["name"].words, (*tensor_lines(facts, content),)
     is_plain = content.density == "compact" and not info.requires_grad and not others
     said = muted("no gradient" if is_plain else ", ".join(state))
+    blocks = (
+        _tensor_title(boxes.name(info.id, name), BRIEF if is_plain else 30, content),
+        *_brief_block(facts, content),
+        Block("text", (said, *others), beside=is_plain),
+    )
     return Card(
         id=info.id,
         css="gv-tensor",
-        blocks=(
-            _tensor_title(boxes.name(info.id, name), BRIEF if is_plain else 30, content),
-            *_brief_block(facts, content),
-            Block("text", (said, *others), beside=is_plain),
-        ),
+        blocks=tuple(_with_room(blocks, graph_index)),
         title=aria.of_tensor(info, graph_index),
         aria=aria.of_tensor(info, graph_index),
     )
@@ -421,7 +461,8 @@ def _leaf_blocks(
         lines.append(Line(state, "gv-muted"))
     if lines:
         is_beside = content.density == "compact" and len(lines) == 1
-        yield Block("text", tuple(lines), beside=is_beside)
+        is_at_end = is_beside and graph_index.keeps_room
+        yield Block("text", tuple(lines), beside=is_beside, is_at_end=is_at_end)
 
 
 def tag_blocks(node_id: str, graph_index: GraphIndex, content: CardContent) -> list[Block]:

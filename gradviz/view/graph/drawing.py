@@ -9,6 +9,7 @@ from gradviz.model.fold import FoldTree
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
+from gradviz.model.run_values import RunValues
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.drawn_scenes import DrawnScenes
@@ -109,6 +110,7 @@ class GraphDrawing(Drawing):
         options: How it is drawn; the folds around the focus are open, too.
         folding: The folds; ``None`` if it is drawn as it is.
         marks: Marks of findings; what is around the first ones is open, too, where few boxes are.
+        values: Numbers of the run that made it, if it is drawn as it is.
 
     Raises:
         OptionError: If the graph does not have the node that is the focus.
@@ -121,6 +123,7 @@ class GraphDrawing(Drawing):
         options: DrawOptions = DEFAULT,
         folding: Folding | None = None,
         marks: Iterable[Highlight] = (),
+        values: RunValues | None = None,
     ) -> None:
         self.options = options
         marks = tuple(marks)
@@ -132,7 +135,11 @@ class GraphDrawing(Drawing):
             saving = saving_of(self.graph_index, options)
             self.marks = GraphMarks(None, self.graph_index, marks, {})
             whole = WholeScenes(self.graph_index, options, saving, apart=apart)
-            drawn, opening = DrawnScenes(whole, marks=self.marks), options.density_of(whole.count)
+            self.graph_index.keeps_room = values is not None
+            values = values or RunValues()
+            self.graph_index.outputs = values.outputs
+            drawn = DrawnScenes(whole, marks=self.marks, gradients=values.gradients)
+            opening = options.density_of(whole.count)
             super().__init__(drawn, offered(opening), opening, None)
             return
         # What only folds need is imported where there are some.

@@ -9,11 +9,12 @@ from typing import Generic, TypeAlias, TypeVar
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.highlights import Highlight
+from gradviz.model.records import ValueSummary
 from gradviz.view import aria
 from gradviz.view.element import Element, write_pieces
 from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import card_svg
-from gradviz.view.graph.card_parts import Card, Density, LinkLook
+from gradviz.view.graph.card_parts import Card, Density, EdgeGradient, LinkLook
 from gradviz.view.graph.extent import Extent, banner, extent_of, written
 from gradviz.view.graph.geometry import CardFrame, measure, together
 from gradviz.view.graph.highlights import GraphMarks
@@ -92,6 +93,8 @@ class DrawnScenes:
         words: What is in its folds; ``None`` if nothing is folded.
         note: What a reader is told of them.
         marks: Where marks of findings are.
+        gradients: Those that are written on the edges, by node and place in its
+            ``next_functions``.
     """
 
     steps = 1
@@ -110,8 +113,13 @@ class DrawnScenes:
         words: FoldFacts | None = None,
         note: str = "",
         marks: GraphMarks | None = None,
+        gradients: Mapping[tuple[str, int], ValueSummary | None] | None = None,
     ) -> None:
         self.source, self.words, self.note, self.marks = scenes, words, note, marks
+        self._flows = {
+            f"{node}.{slot}": Variants.of(LinkLook("gv-flow", EdgeGradient(gradient, True)))
+            for (node, slot), gradient in (gradients or {}).items()
+        }
         self.graph_index = scenes.graph_index
         self.tensors_outside = len(scenes.saving)
         """How many tensors outside the graph could be drawn."""
@@ -157,7 +165,12 @@ class DrawnScenes:
 
     def link(self, own_id: str) -> Variants[LinkLook]:
         """The variants of a link of a scene."""
-        return ONLY
+        return self._flows.get(own_id, ONLY)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it shows the numbers of a run."""
+        return bool(self._flows or self.graph_index.before)
 
     def head(self, fold_id: str) -> Variants[tuple[str, ...]]:
         """What the header of an open fold says."""

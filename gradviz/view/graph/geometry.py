@@ -146,6 +146,16 @@ def more_tabs(card: Card) -> str:
     return f"+{card.more_tabs}" if card.more_tabs else ""
 
 
+def at_right(card: Card) -> float:
+    """Width of what is at the right of its title, behind all blocks."""
+    tabs = tabs_width(card) if card.tab_row == 0 else 0.0
+    return tabs + _chips_width(card)
+
+
+def _chips_width(card: Card) -> float:
+    return sum(chip_width(word) + 10 for word, _ in card.chips if not is_at_corner(word, card))
+
+
 def _wide(block: Block, card: Card) -> float:
     tabs = tabs_width(card) if block is card.blocks[card.tab_row] else 0.0
     return tabs + _said(block, card)
@@ -154,8 +164,8 @@ def _wide(block: Block, card: Card) -> float:
 def _said(block: Block, card: Card) -> float:
     if block.kind != "title":
         return 0.0 if block.beside else block.width
-    chips = sum(chip_width(word) + 10 for word, _ in card.chips if not is_at_corner(word, card))
-    return block.width + sum(one.width + BESIDE for one in card.blocks if one.beside) + chips
+    beside = sum(one.width + BESIDE for one in card.blocks if one.beside)
+    return block.width + beside + _chips_width(card)
 
 
 def is_at_corner(word: str, card: Card) -> bool:

@@ -361,6 +361,7 @@ class StepPictures:
             engine_arrows=engine_arrows,
             steps=is_played,
             folds=self.is_folded,
+            run=self.scenes.has_run,
         )
         found = self.scenes.marks
         marks = self.drawn_marks if found is None else found.marks

@@ -2,7 +2,7 @@
 // its last run left.
 import type { BaseDocument } from "./graph";
 import type { Checked, CheckOf } from "./validators";
-import { flag, listOf, recordOf, text, whole } from "./validators";
+import { flag, listOf, orNull, recordOf, text, whole } from "./validators";
 
 interface AnyPart<Kind extends string, Value> {
   readonly kind: Kind;
@@ -45,13 +45,19 @@ const control = recordOf({
   /** How many of its numbers are in a row. */
   columns: whole,
   parts: listOf(isPart),
+  /** What its `.grad` holds, with what that is and why; null if it cannot have one. */
+  gradient: orNull(recordOf({ label: text, value: text, tip: text })),
 });
 export type Control = Checked<typeof control>;
 
 const exploration = recordOf({
   /** The function with the names of its inputs. */
   title: text,
+  /** What it returned: names and values, "?" where they are not known. */
+  results: listOf(recordOf({ name: text, value: text })),
   controls: listOf(control),
+  /** Who has called backward, or why nobody has; or "". */
+  backward: text,
   has_failed: flag,
   /** The error with its line, or why there is no graph. */
   message: listOf(text),

@@ -7,8 +7,11 @@ import { makeInputs } from "./inputs";
 import { Requests } from "./requests";
 import { makeResults } from "./results";
 
+/** Characters of a result that have room in large type. */
+const LARGEST = 9;
+
 /** About how high the inputs are in pixels, so that the height is known before they are drawn. */
-export function heightOf({ controls }: Exploration): number {
+export function heightOf({ controls, results }: Exploration): number {
   const rowsOf = ({ parts, columns }: Control) => {
     const fields = parts.filter(({ kind }) => kind !== "switch").length;
     if (!fields) return 28;
@@ -16,7 +19,15 @@ export function heightOf({ controls }: Exploration): number {
     const isMatrix = fields > columns;
     return 38 + (hasSlider ? 26 : 0) + (isMatrix ? 30 * (fields / columns) : 0);
   };
-  return controls.reduce((sum, control) => sum + rowsOf(control), 100);
+  const around = 84 + 40 * results.length;
+  return controls.reduce((sum, control) => sum + rowsOf(control), around);
+}
+
+/** The name and the value of a result, in large type where there is room for it. */
+function resultOf({ name, value }: Exploration["results"][number]): HTMLElement {
+  const css = value.length > LARGEST ? "gradviz-value is-long" : "gradviz-value";
+  const shown = html("strong", {}, value);
+  return html("div", { class: css }, html("span", { class: "is-quiet" }, `${name} =`), " ", shown);
 }
 
 /** The inputs, and what the last run left; both hidden where no function is explored. */
@@ -27,6 +38,7 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
   const results = makeResults(context);
 
   const title = html("div", { class: "gradviz-heading", id: `${prefix}-inputs` });
+  const values = html("div", { class: "gradviz-values" });
   const code = html("textarea", {
     class: "gradviz-source",
     readonly: true,
@@ -60,7 +72,8 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
     "aria-labelledby": title.id,
   });
   const buttons = html("div", { class: "gradviz-group" }, reset, copy, show);
-  panel.append(title, inputs.element, buttons);
+  const head = html("div", { class: "gradviz-explored" }, title, values);
+  panel.append(head, inputs.element, buttons);
   const above = html("div", { class: "gradviz-above" }, results.element, code);
 
   let shown: Exploration | undefined;
@@ -79,6 +92,7 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
     shown = exploration;
     above.classList.toggle("is-old", exploration.has_failed);
     title.textContent = exploration.title;
+    values.replaceChildren(...exploration.results.map(resultOf));
     code.value = exploration.code;
     code.rows = Math.min(12, exploration.code.split("\n").length);
     inputs.show(exploration);

@@ -1,4 +1,4 @@
-// The inputs of a function: for each parameter its name, its fields, and its switches.
+// The inputs of a function: for each parameter its name, its fields, its switches, and its gradient.
 import type { Control, Exploration, Part } from "../documents/exploration";
 import { html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
@@ -8,6 +8,7 @@ import type { Requests } from "./requests";
 export function makeInputs(context: PanelContext, requests: Requests) {
   const element = html("fieldset", { class: "gradviz-fields" });
   let fields: Field[][] = [];
+  let gradients: HTMLElement[] = [];
   let made: readonly Control[] = [];
 
   const build = (controls: readonly Control[]) => {
@@ -19,8 +20,15 @@ export function makeInputs(context: PanelContext, requests: Requests) {
         ),
       ),
     );
+    gradients = controls.map((_control, i) => {
+      const shown = html("span", { class: "gradviz-derivative" });
+      context.tooltip.attach(shown, () => made[i]?.gradient?.tip ?? "");
+      return shown;
+    });
     element.replaceChildren(
-      ...controls.map((control, i) => rowOf(context, control, fields[i] ?? [])),
+      ...controls.map((control, i) =>
+        rowOf(context, control, fields[i] ?? [], gradients[i] as HTMLElement),
+      ),
     );
   };
 
@@ -30,6 +38,7 @@ export function makeInputs(context: PanelContext, requests: Requests) {
       if (!isSame(controls, made)) build(controls);
       made = controls;
       controls.forEach((control, i) => {
+        showGradient(gradients[i], control);
         control.parts.forEach((part, number) => {
           fields[i]?.[number]?.show(part, requests.isAhead(control.name, number));
         });
@@ -49,7 +58,12 @@ export function makeInputs(context: PanelContext, requests: Requests) {
   };
 }
 
-function rowOf(context: PanelContext, control: Control, fields: readonly Field[]): HTMLElement {
+function rowOf(
+  context: PanelContext,
+  control: Control,
+  fields: readonly Field[],
+  gradient: HTMLElement,
+): HTMLElement {
   const { name, note, parts } = control;
   const switches: HTMLElement[] = [];
   const numbers: HTMLElement[] = [];
@@ -67,6 +81,7 @@ function rowOf(context: PanelContext, control: Control, fields: readonly Field[]
     return row;
   }
   const [first] = numbers;
+  row.append(...switches);
   if (first && numbers.length === 1) {
     row.append(html("label", { class: "gradviz-name", for: first.id }, name), first);
   } else {
@@ -78,14 +93,33 @@ function rowOf(context: PanelContext, control: Control, fields: readonly Field[]
     const words = html("span", { class: "is-quiet" }, note);
     row.append(html("span", { class: "gradviz-name" }, name), note ? words : grid);
   }
-  row.append(...switches, ...sliders);
+  row.append(gradient, ...sliders);
   return row;
 }
 
+/** The label and the value of a gradient; both stay where they are while a slider is dragged. */
+function showGradient(element: HTMLElement | undefined, { gradient }: Control): void {
+  if (!element) return;
+  element.hidden = gradient === null;
+  if (!gradient) return;
+  const label = html("span", { class: "is-quiet" }, gradient.label);
+  element.replaceChildren(label, " ", html("strong", {}, gradient.value));
+}
+
+/** A check box with its words; that of one input alone is its bar, and says them on hover. */
 function switchOf(context: PanelContext, part: Part, box: HTMLElement): HTMLElement {
-  if (part.text !== part.label) box.setAttribute("aria-label", part.label);
-  const label = html("label", { class: "gradviz-switch" }, box, part.text);
-  if (part.tip) context.tooltip.attach(label, () => part.tip);
+  const isBar = part.text !== part.label;
+  if (isBar) box.setAttribute("aria-label", part.label);
+  const words = html("span", { class: isBar ? "gradviz-hidden" : "" }, part.text);
+  const label = html(
+    "label",
+    { class: `gradviz-switch ${isBar ? "is-bar" : ""}`.trim() },
+    box,
+    words,
+  );
+  const tip = isBar ? `${part.text}: ${part.tip}` : part.tip;
+  if (tip) context.tooltip.attach(label, () => tip);
+  if (isBar) context.tooltip.attach(box, () => tip);
   return label;
 }
 

@@ -30,9 +30,10 @@ export function makeResults({ announce, signal }: PanelContext) {
   return {
     element,
     show(exploration: Exploration, isOpen: boolean) {
-      const { message, changed, printed, has_failed } = exploration;
+      const { message, backward, changed, printed, has_failed } = exploration;
       const parts: HTMLElement[] = [];
       if (message.length) parts.push(messageOf(message, has_failed));
+      if (backward) parts.push(html("p", { class: "gradviz-backward is-quiet" }, backward));
       if (changed.length) parts.push(changedOf(changed));
       else if (!message.length && isOpen) parts.push(html("p", { class: "is-quiet" }, HINT));
       const text = html("pre", { class: "gradviz-text" }, printed);

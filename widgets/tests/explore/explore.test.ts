@@ -14,9 +14,15 @@ const toggle = (label: string, value: boolean): Part => ({
 });
 const exploration = (a = 2, on = true, own: Partial<Exploration> = {}): Exploration => ({
   title: "program(a)",
+  results: [{ name: "y", value: String(a * a) }],
   controls: [
-    { name: "a", note: "", columns: 1, parts: [number("a", a), toggle("a requires_grad", on)] },
+    {
+      ...{ name: "a", note: "", columns: 1 },
+      parts: [number("a", a), toggle("a requires_grad", on)],
+      gradient: { label: "∂y/∂a", value: String(2 * a), tip: "derivative" },
+    },
   ],
+  backward: "",
   has_failed: false,
   message: [],
   printed: "",
@@ -199,7 +205,7 @@ describe("inputs", () => {
     const names = [...el.querySelectorAll<HTMLInputElement>("fieldset input")].map(
       (input) => input.getAttribute("aria-label") ?? input.labels?.[0]?.textContent,
     );
-    expect(names).toEqual(["a", "a requires_grad", "a, slider"]);
+    expect(names).toEqual(["a requires_grad", "a", "a, slider"]);
   });
 
   it("are closed in a page without Python, which says why at once", () => {
@@ -207,6 +213,41 @@ describe("inputs", () => {
     expect(one<HTMLFieldSetElement>("fieldset").disabled).toBe(true);
     expect(one(".gradviz-progress").textContent).toContain("this page has no kernel");
     expect(one(".gradviz-inputs [type=number]").value).toBe("2");
+  });
+});
+
+describe("numbers", () => {
+  const shown = (el: Element, selector: string) =>
+    [...el.querySelectorAll(selector)].map((one) => one.textContent);
+
+  it("are the result, and beside each input its gradient, as of the last answer", () => {
+    const { model, el, drag } = opened();
+    expect(shown(el, ".gradviz-value")).toEqual(["y = 4"]);
+    expect(shown(el, ".gradviz-derivative")).toEqual(["∂y/∂a 4"]);
+    drag(3);
+    expect(shown(el, ".gradviz-derivative")).toEqual(["∂y/∂a 4"]);
+    model.answer(documentOf(3));
+    expect(shown(el, ".gradviz-value")).toEqual(["y = 9"]);
+    expect(shown(el, ".gradviz-derivative")).toEqual(["∂y/∂a 6"]);
+  });
+
+  it("are said to be unknown where Python does not know them", () => {
+    const { model, el, one } = opened();
+    const [control] = exploration().controls as [Exploration["controls"][number]];
+    const gradient = { label: "a.grad", value: "?", tip: "the last run raised an error" };
+    const results = [{ name: "y", value: "?" }];
+    model.set("wire", documentOf(2, true, { results, controls: [{ ...control, gradient }] }));
+    expect(shown(el, ".gradviz-value")).toEqual(["y = ?"]);
+    expect(shown(el, ".gradviz-derivative")).toEqual(["a.grad ?"]);
+    model.set("wire", documentOf(2, true, { controls: [{ ...control, gradient: null }] }));
+    expect(one<HTMLElement>(".gradviz-derivative").hidden).toBe(true);
+  });
+
+  it("come with a sentence about who has called backward", () => {
+    const { model, one } = opened();
+    expect(one(".gradviz-backward")).toBeNull();
+    model.set("wire", documentOf(2, true, { backward: "The function calls backward()." }));
+    expect(one(".gradviz-backward").textContent).toBe("The function calls backward().");
   });
 });
 
