@@ -213,14 +213,15 @@ class ToldInBackward(Told):
             return sentence("nothing"), [row("arrives", "no gradient")]
         name = self.tensor(key) if key is not None else Sentence("a tensor")
         before, after = few_numbers(event.before), few_numbers(event.after)
+        total = accumulated_sum(event)
+        total = total if cells(total) <= CELL else ""
+        if before and after and event.after is not None:  # the sentence has the numbers
+            rows = [row("adds", total)] if total else []
+            return sentence("becomes", name=name, before=before, after=after), rows
         rows = [row("was", *summary_cells(event.before))]
         if event.before is not None and event.gradient is not None:
             rows.append(row("adds", *summary_cells(event.gradient)))
-        total = accumulated_sum(event)
-        short = total if total and cells(total) <= CELL else ""
-        rows.append(row("is", "", short) if short else row("is", *summary_cells(event.after)))
-        if before and after and event.after is not None:
-            return sentence("becomes", name=name, before=before, after=after), rows
+        rows.append(row("is", total) if total else row("is", *summary_cells(event.after)))
         return sentence("adds", name=name), rows
 
     def _hook(self, event: HookFired) -> Said:
