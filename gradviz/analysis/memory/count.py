@@ -7,7 +7,7 @@ from dataclasses import replace
 from gradviz.analysis.memory.curve import curve_of
 from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import Modules
-from gradviz.analysis.memory.sentences import sentences_of, title_of
+from gradviz.analysis.memory.sentences import notes_of, sentences_of, title_of
 from gradviz.analysis.memory.storages import SavingNodes, storages_of, unknown_saves
 from gradviz.analysis.memory.tables import tables_of
 from gradviz.model.graph import Graph
@@ -84,4 +84,5 @@ def _memory(
         title=title_of(counted, label),
         sentences=tuple(sentences_of(counted)),
         tables=tuple(tables_of(counted, modules, saves)),
+        notes=notes_of(counted),
     )
