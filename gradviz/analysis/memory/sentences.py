@@ -48,22 +48,33 @@ def title_of(memory: Memory, label: str) -> str:
 
 
 def _most(memory: Memory) -> str:
-    """Where most of the bytes are, in a module that is known or in a node."""
-    if len(memory.nodes) < 2 or not memory.total:
+    """Where most of the bytes are, in words."""
+    first = where_most_is(memory)
+    if first is None:
         return ""
+    name = f"{first.name} ({first.id})" if first in memory.nodes else first.id
+    if 2 * first.nbytes > memory.total:
+        return f", most of it in {name}"
+    return f", the largest part, {size(first.nbytes)}, in {name}"
+
+
+def where_most_is(memory: Memory) -> Holder | None:
+    """The module that is known, or the node, that keeps most; ``None`` if several keep as much, or
+    only one node keeps anything.
+
+    Args:
+        memory: What was counted.
+    """
+    if len(memory.nodes) < 2 or not memory.total:
+        return None
     known = [one for one in _outer_modules(memory) if one.id not in (OUTSIDE, UNKNOWN)]
     # A module that has others in it is no part of the whole.
     above = {path for one in known for path in accumulate(one.id.split(".")[:-1], "{}.{}".format)}
     parts = [one for one in known if one.id not in above]
     node = memory.nodes[0]
     first = max((*parts, node), key=lambda one: one.nbytes)
-    name = f"{node.name} ({node.id})" if first is node else first.id
-    if 2 * first.nbytes > memory.total:
-        return f", most of it in {name}"
     alike = memory.nodes if first is node else parts
-    if sum(one.nbytes == first.nbytes for one in alike) > 1:
-        return ""
-    return f", the largest part, {size(first.nbytes)}, in {name}"
+    return first if sum(one.nbytes == first.nbytes for one in alike) == 1 else None
 
 
 def notes_of(memory: Memory) -> tuple[str, ...]:

@@ -364,6 +364,9 @@ def test_the_answer_names_where_most_bytes_are() -> None:
     x, w = torch.ones(50, 4), torch.ones(1000, requires_grad=True)
     found = memory(model(x).sum(), model)
     assert found.title.endswith(" saved tensors, most of it in model.2")
+    assert [(mark.id, mark.kind) for mark in found.marks] == [
+        (node, "most") for node in found["model.2"].nodes
+    ]
     found = memory((w.exp() * w.sin()).sum())
     assert found.title.endswith(" saved tensors, most of it in MulBackward0 (n1)")
     some = (torch.ones(size, requires_grad=True).exp().sum() for size in (20, 30, 40))
@@ -371,7 +374,9 @@ def test_the_answer_names_where_most_bytes_are() -> None:
         " keeps 360 B in 3 saved tensors, the largest part, 160 B, in ExpBackward0 (n5)"
     )
     some = (torch.ones(20, requires_grad=True).exp().sum() for _ in range(3))
-    assert memory(sum(some)).title.endswith(" keeps 240 B in 3 saved tensors")
+    found = memory(sum(some))
+    assert found.title.endswith(" keeps 240 B in 3 saved tensors")
+    assert found.marks == ()
     assert memory((w + w).sum()).title.endswith(" keeps nothing")
 
 
