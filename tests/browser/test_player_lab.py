@@ -91,6 +91,9 @@ def the_menu_saves_the_animation_that_the_kernel_draws(
     assert "@keyframes" in svg
     assert "out = a * b" in svg
     expect(widget.get_by_role("menu")).to_be_hidden()
+    widget.get_by_role("button", name="Copy or save").click()
+    names = widget.get_by_role("group", name="save as").get_by_role("menuitem").all_inner_texts()
+    assert {"PNG", "GIF"} <= set(names)
 
 
 def jupyterlab_takes_none_of_the_keys(page: Page, widget: Locator) -> None:

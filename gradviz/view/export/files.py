@@ -125,8 +125,12 @@ def to_png(
     return svg_to_png(GraphDrawing(graph, options, folding, marks).text(variables=False))
 
 
-def svg_to_png(svg: str) -> bytes:
+def svg_to_png(svg: str, most: float = SCALE) -> bytes:
     """A picture as PNG; its colours must not be variables.
+
+    Args:
+        svg: The picture.
+        most: Pixels of the PNG per pixel of the picture; fewer where it is large.
 
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
@@ -143,7 +147,7 @@ def svg_to_png(svg: str) -> bytes:
         svg_to_bytes(
             svg_string=svg,
             background="#ffffff",
-            zoom=_scale(width * height),
+            zoom=min(most, _scale(width * height)),
             # Other scripts need the fonts of the machine, which take a while to find.
             skip_system_fonts=all(ord(sign) < 0x180 or sign in "…·×→≠Σ∂∅⚠" for sign in svg),
             font_files=[str(font) for font in sorted(FONTS.glob("*.ttf"))],
