@@ -21,8 +21,8 @@ const TYPES: Record<Format, string> = {
 const NAMES: Record<Format, string> = { svg: "SVG", png: "PNG", txt: "text", json: "JSON" };
 /** What plays the steps of a recording. */
 const ANIMATIONS = [
-  { name: "animation", question: "animation", format: "svg", type: TYPES.svg },
-  { name: "GIF", question: "gif", format: "gif", type: "image/gif" },
+  { name: "animated SVG", question: "animation", format: "svg", type: TYPES.svg },
+  { name: "animated GIF", question: "gif", format: "gif", type: "image/gif" },
 ] as const;
 const PNG_SCALE = 2;
 /** Browsers draw nothing on a larger canvas. */
