@@ -15,6 +15,8 @@ import gradviz
 from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.explaining import is_autograds
 from gradviz.model import NothingRaisedError, OptionError
+from gradviz.model.audit import Audit
+from gradviz.view.contents.explanation import ALL_WELL
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +139,28 @@ def test_without_an_exception_the_last_recording_is_explained() -> None:
     assert gradviz.explain(recording).recording is None
 
 
+def test_without_an_error_the_answer_comes_first_and_the_rest_is_folded() -> None:
+    model, unused = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    for parameters in (model.parameters(), torch.nn.ModuleList([model, unused]).parameters()):
+        optimizer = torch.optim.SGD(parameters, lr=0.1)
+        with gradviz.record(into=model) as recording:
+            loss = model(torch.ones(1, 2)).sum()
+            loss.backward()
+            optimizer.step()
+        found = gradviz.explain(recording)
+        lines = str(found).splitlines()
+        assert not found
+        assert "more in .reports[1]" in lines
+        audit, memory = found.reports
+        assert memory.title in lines
+        assert not any(sentence in lines for sentence in memory.sentences)
+        html = found._repr_mimebundle_()["text/html"]
+        assert all(html.count(sentence) == 1 for sentence in memory.sentences[1:2])
+        assert isinstance(audit, Audit)
+        has_missing = any(row.gets_gradient is False for row in audit)
+        assert lines[0] == (audit.title if has_missing else ALL_WELL)
+
+
 def test_what_cannot_be_explained_is_refused() -> None:
     with pytest.raises(OptionError, match=r"explain\(\) takes an exception or a Recording"):
         gradviz.explain(3)  # type: ignore[arg-type]
@@ -157,18 +181,17 @@ def test_of_a_recording_all_is_listed_the_error_first() -> None:
     found = gradviz.explain(recording)
     assert [one.kind for one in found] == ["graph freed", "hidden write", "leaf written"]
     assert [report.title for report in found.reports] == [
-        "audit of loss: 1 of 2 parameters gets no gradient",
-        "memory of the recording at step 2, its peak: 16 B in 2 storages kept for backward",
+        "1 of 2 parameters gets no gradient from loss",
+        "Backward keeps 16 B at step 2, the peak, in 2 saved tensors",
     ]
     assert any("u gets no gradient: detach()" in line for line in found.reports[0].sentences)
     text = str(found)
-    order = [
-        text.index(words) for words in ("graph freed", "hidden write", "audit of", "memory of")
-    ]
+    order = [text.index(words) for words in ("graph freed", "hidden write", "1 of 2 parameters")]
     assert order == sorted(order)
+    assert "16 B" not in text
     html = found._repr_mimebundle_()["text/html"]
     assert html.count("<section") == 3
-    assert "audit of loss" in html
+    assert "1 of 2 parameters gets no gradient from loss" in html
     assert found[0] == found.first == recording.explanation
     assert gradviz.explain(found.first)[0] == found.first
     assert text == str(gradviz.explain(recording))

@@ -184,6 +184,8 @@ class Audit(Printed):
     all_sentences: tuple[str, ...] = field(default=(), compare=False)
     """All findings in sentences; of many, ``sentences`` has the first and the number of the
     others."""
+    notes: tuple[str, ...] = ()
+    """Those of ``sentences`` that say what is as usual."""
 
     def __iter__(self) -> Iterator[ParameterAudit]:
         return iter(self.parameters)

@@ -74,6 +74,8 @@ class Comparison(Printed):
     renamed: tuple[tuple[str, str], ...] = ()
     """Variables that are the same by their place and have two names, before and after; of a
     module's parameters only the name of the module."""
+    notes: tuple[str, ...] = ()
+    """Those of ``sentences`` that name no difference."""
 
     def __bool__(self) -> bool:
         return bool(self.differences)

@@ -103,6 +103,8 @@ class GradientFlow(Printed):
     """ReLUs that passed no gradient on in some backward."""
     graph: Graph | None = None
     marks: tuple[Highlight, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    """Those of ``sentences`` that follow from another one."""
 
     def __iter__(self) -> Iterator[dict[str, Cell]]:
         return iter(self.tables[0] if self.tables else ())

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 HighlightKind: TypeAlias = Literal[
-    "culprit", "written", "refused", "cut", "unreached", "new", "changed", "gone"
+    "culprit", "written", "refused", "cut", "unreached", "most", "new", "changed", "gone"
 ]
 """``"culprit"``: what did it; ``"written"``: what was changed; ``"refused"``: the node that
 raised, or the tensor that was not written; ``"cut"``: where the graph ends too early;
-``"unreached"``: what gets no gradient; ``"new"``, ``"changed"``, ``"gone"``: differences between
-two graphs."""
+``"unreached"``: what gets no gradient; ``"most"``: what keeps most bytes; ``"new"``,
+``"changed"``, ``"gone"``: differences between two graphs."""
 
 
 @dataclass(frozen=True, slots=True)

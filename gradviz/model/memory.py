@@ -172,6 +172,8 @@ class Memory(Printed):
     curve: Curve | None = None
     """Over all steps of a recording."""
     marks: tuple[Highlight, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    """Those of ``sentences`` that say how it is counted, and what the tables have too."""
 
     @property
     def number(self) -> int | str | None:

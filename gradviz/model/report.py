@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
+from gradviz.model.presentation import Printed
 
 Cell: TypeAlias = "str | int | float | bool | None"
 RowMember: TypeAlias = "int | Block"
@@ -56,7 +57,7 @@ class TableLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Printed):
     """Rows that can be printed, sorted, and turned into a DataFrame."""
 
     caption: str
@@ -116,11 +117,16 @@ class Report(Protocol):
 
     @property
     def title(self) -> str:
-        """A headline: ``"audit of loss: 2 of 8 parameters get no gradient"``."""
+        """The answer: ``"2 of 8 parameters get no gradient from loss"``."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The findings in sentences, most important first."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of the sentences that are folded at first: how something was counted, and what is
+        as usual."""
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -174,20 +174,21 @@ class Explorer(GraphWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        shape: str | None = None,
         values: bool = True,
     ) -> None:
         """Write what is shown to a file, as of a picture; with ``values=False`` without numbers.
 
         The HTML has the inputs too; they cannot be changed there, since the function runs in
-        Python. The other files are the graph without marks. ``animated``, ``stops`` and ``seconds``
-        are options of a recording.
+        Python. The other files are the graph without marks. ``animated``, ``stops``,
+        ``seconds`` and ``shape`` are options of a recording.
 
         Raises:
             OptionError: If the ending is none of those of a picture, if an animation is asked for,
                 or a page without the numbers of its inputs.
         """
         self.check_open()
-        refuse_animation(path, animated, stops, seconds)
+        refuse_animation(path, animated, stops, seconds, shape)
         if flag("values", values) and ending_of(path) == ".html":
             write_file(path, self._page())
         elif ending_of(path) != ".html":

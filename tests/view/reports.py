@@ -32,7 +32,7 @@ ROWS = (
 class MadeUp(Printed):
     """What an audit might say."""
 
-    title: str = "audit of loss: 1 of 4 parameters gets no gradient"
+    title: str = "1 of 4 parameters gets no gradient from loss"
     sentences: tuple[str, ...] = (
         "frozen gets no gradient: requires_grad is False.",
         "a, b and c are reached.",
@@ -40,6 +40,7 @@ class MadeUp(Printed):
     tables: tuple[Table, ...] = (Table("Parameters", COLUMNS, ROWS, ("n3", "n4", "n2", "")),)
     graph: Graph | None = field(default_factory=product_and_sum)
     marks: tuple[Highlight, ...] = (Highlight("n2", "unreached", "detach in line 3 cut the path"),)
+    notes: tuple[str, ...] = ()
     seen: float = float("nan")
 
     def __getitem__(self, name: str) -> tuple[object, ...]:

@@ -17,6 +17,7 @@ import torch
 import gradviz
 from gradviz.model import GradvizError, OptionError, Recording
 from gradviz.view.animation.still import bare
+from gradviz.view.captions.caption import caption
 from gradviz.view.element import write
 from gradviz.view.export.animated import graph
 from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
@@ -35,7 +36,7 @@ has_png = pytest.mark.skipif(not find_spec("resvg_py"), reason="resvg-py is not 
 
 def drawn(recording: Recording, **options: Any) -> tuple[FrameDrawing, Frames]:
     frames = frames_of(recording, options.pop("steps", ()), options.pop("seconds", None))
-    return frame_drawing(recording, animation_of(recording), frames), frames
+    return frame_drawing(recording, animation_of(recording), frames, **options), frames
 
 
 def spoilt() -> Recording:
@@ -44,6 +45,20 @@ def spoilt() -> Recording:
         h = w.exp()
         h.add_(1)
         h.sum().backward()
+    return recording
+
+
+def training_step() -> Recording:
+    """What a first example shows others: one step of training of an MLP."""
+    torch.manual_seed(0)
+    with gradviz.record() as recording:
+        net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+        opt = torch.optim.SGD(net.parameters(), 0.5)
+        x, y = torch.randn(32, 4), torch.randint(3, (32,))
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
     return recording
 
 
@@ -183,6 +198,42 @@ def test_long_code_scrolls_to_the_line_and_is_never_cut() -> None:
         assert 0 <= top <= code.size[1] - 18
 
 
+@pytest.mark.parametrize("shape", ["wide", "square"])
+def test_the_whole_graph_of_a_training_step_is_in_frame_and_never_moves(
+    tmp_path: Path, shape: str
+) -> None:
+    player = Player(training_step())
+    player.save(tmp_path / "x.svg", animated=True, shape=shape)
+    svg = (tmp_path / "x.svg").read_text("utf-8")
+    assert 'class="gv-fade"' not in svg
+    frames = frames_of(player.recording, ())
+    pictures = player._pictures(frames.steps)
+    drawing = frame_drawing(player.recording, pictures, frames, shape=shape)
+    window = next(part for part in drawing.parts if isinstance(part, Window))
+    assert len(set(window.inside.offsets)) == 1
+    (x, y), whole = window.inside.offsets[0], graph.extent(pictures, frames.steps)
+    width, height = (side / window.scale for side in window.size)
+    assert 0 <= whole.x + x <= whole.x + whole.width + x <= width
+    assert 0 <= whole.y + y <= whole.y + whole.height + y <= height
+    assert window.scale * min(SIZES.values()) >= 11
+
+
+def test_a_square_frame_has_its_code_above_the_graph_and_its_caption_below() -> None:
+    recording = training_step()
+    drawing, frames = drawn(recording, shape="square")
+    assert set(drawing.size) == {640}
+    windows = [part for part in drawing.parts if isinstance(part, Window)]
+    picture, code = windows
+    assert (code.corner[1] + code.size[1], picture.size[0]) == (picture.corner[1] - 10, 640)
+    for i, step in enumerate(frames.steps):
+        page = ET.fromstring(drawing.svg(i))
+        said = [text for text in page.iter(f"{SVG}text") if text.get("class") == "gv-caption"]
+        assert " ".join("".join(text.itertext()) for text in said) == str(caption(recording, step))
+        assert all(float(text.get("y", 0)) > picture.corner[1] + picture.size[1] for text in said)
+    assert drawn(spoilt(), shape="square")[0].size[1] >= 640
+    assert set(drawn(Recording.empty(), shape="square")[0].size) == {640}
+
+
 def network(width: int) -> Recording:
     """Layers beside each other, each with a leaf of its own."""
     leaves = [torch.full((3,), float(n), requires_grad=True) for n in range(width)]
@@ -294,6 +345,15 @@ def test_a_time_that_is_none_is_refused(subtests: pytest.Subtests) -> None:
             frames_of(product(), (), seconds)
 
 
+def test_a_shape_that_is_none_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for shape in ["round", 1, "", True]:
+        with (
+            subtests.test(shape=shape),
+            pytest.raises(OptionError, match=r"shape=.* must be 'wide' or 'square'"),
+        ):
+            Player(product()).save(tmp_path / "x.gif", shape=shape)  # type: ignore[arg-type]
+
+
 def test_a_long_recording_needs_a_choice(tmp_path: Path) -> None:
     player = Player(long_code(61))
     with pytest.raises(OptionError, match=r"61 steps would be too long .* stops=range\(1, 61\)"):
@@ -314,7 +374,9 @@ def test_a_plain_svg_is_one_step(tmp_path: Path) -> None:
 def test_options_of_animations_are_refused_elsewhere(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    options: tuple[dict[str, Any], ...] = ({"stops": [1]}, {"seconds": 2}, {"animated": True})
+    options: tuple[dict[str, Any], ...] = (
+        *({"stops": [1]}, {"seconds": 2}, {"animated": True}, {"shape": "square"}),
+    )
     refused = [(option, ending) for option in options for ending in ("svg", "png", "html", "json")]
     refused.remove(({"animated": True}, "svg"))
     for option, ending in refused:
@@ -388,6 +450,12 @@ def test_a_gif_has_every_frame_and_loops(tmp_path: Path) -> None:
     assert len(pictures) == len(frames)
 
 
+@has_pillow
+def test_a_gif_of_a_training_step_is_small_enough_to_be_sent(tmp_path: Path) -> None:
+    Player(training_step()).save(tmp_path / "x.gif")
+    assert (tmp_path / "x.gif").stat().st_size <= 500_000
+
+
 def test_gif_without_its_package_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,6 +486,14 @@ def test_the_menu_gets_the_file_that_save_writes(
     ((answer, files),) = asked(player, monkeypatch, {"ask": "animation", "number": "7"})
     assert answer == {"answer": "7", "error": ""}
     assert files == [(tmp_path / "x.svg").read_bytes()]
+
+
+@has_pillow
+def test_the_menu_gets_a_gif_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    player = Player(spoilt())
+    player.save(tmp_path / "x.gif")
+    ((_, files),) = asked(player, monkeypatch, {"ask": "gif", "number": "7"})
+    assert files == [(tmp_path / "x.gif").read_bytes()]
 
 
 def test_the_menu_gets_the_reason_why_there_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,3 +241,17 @@ def test_marks_are_looked_up_and_not_gone_through_for_every_item(
     marks = [Highlight(item["id"], "changed", "state") for item in wire["items"]]
     graph_document(product_and_sum(), marks=marks)
     assert len(seen) == len(marks) > 3
+
+
+def test_what_keeps_most_is_marked_on_the_box_that_stands_for_it() -> None:
+    import torch
+
+    import gradviz
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 300), torch.nn.ReLU(), torch.nn.Linear(300, 3))
+    report = gradviz.memory(model(torch.ones(40, 2)).sum(), model)
+    assert "most of it in model.2" in report.findings.title
+    plain = gradviz.show(report.graph)._still
+    assert report._drawn.count("■ most") >= 1
+    assert report._drawn.count("gv-node") == plain.count("gv-node")

@@ -61,6 +61,7 @@ class NoNames:
     tables: tuple[Table, ...] = ()
     graph: Graph | None = None
     marks: tuple[Highlight, ...] = ()
+    notes: tuple[str, ...] = ()
     hidden: object = field(default_factory=object, compare=False)
 
 

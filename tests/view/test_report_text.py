@@ -11,7 +11,7 @@ from tests.view.graphs import HOSTILE
 from tests.view.reports import MadeUp, hostile, many
 
 EXPECTED = """\
-audit of loss: 1 of 4 parameters gets no gradient
+1 of 4 parameters gets no gradient from loss
 frozen gets no gradient: requires_grad is False.
 a, b and c are reached.
 
@@ -69,6 +69,5 @@ def test_of_blocks_the_open_ones_are_printed_and_the_closed_rows_counted() -> No
         "▾ all              6 B",
         "  ▸ two of them    5 B",
         "  n1               1 B",
-        "▸ 2 rows are in closed blocks: .rows of a table has all, and report.save('rows.csv') "
-        "writes those of the first table.",
+        "▸ 2 rows are in closed blocks: .rows of the table has all.",
     ]

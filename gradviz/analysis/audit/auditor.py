@@ -10,7 +10,7 @@ from gradviz.analysis.audit.gradient_reach import Arrival, arrivals
 from gradviz.analysis.audit.optimizer_step import NEEDS_CLOSURE, update_of
 from gradviz.analysis.audit.reasons_live import LiveReasons
 from gradviz.analysis.audit.reasons_recorded import RecordedReasons, Verdict
-from gradviz.analysis.audit.sentences import first_of, sentences_of, title_of
+from gradviz.analysis.audit.sentences import first_of, notes_of, sentences_of, title_of
 from gradviz.analysis.audit.tables import tables_of
 from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.audit import Audit, GraphState, ParameterAudit
@@ -36,9 +36,10 @@ def audit_of(facts: AuditInput, recording: Recording | None = None) -> Audit:
     refusal = auditor.refusal
     is_recorded = recording is not None and not auditor.problem
     sentences = sentences_of(facts, rows, auditor.state, auditor.problem, refusal, is_recorded)
+    first = first_of(facts, rows, auditor.state, sentences)
     return Audit(
         title_of(facts, rows, auditor.state, auditor.saw_all(rows), refusal),
-        first_of(facts, rows, auditor.state, sentences),
+        first,
         tables_of(facts, rows, auditor.verdicts),
         facts.graph,
         tuple(auditor.marks(rows)),
@@ -46,6 +47,7 @@ def audit_of(facts: AuditInput, recording: Recording | None = None) -> Audit:
         auditor.state,
         facts.optimizer,
         sentences,
+        notes_of(rows, auditor.state, refusal, first),
     )
 
 

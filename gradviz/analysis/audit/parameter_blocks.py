@@ -9,7 +9,7 @@ from typing import Final
 from gradviz.analysis.row_blocks import NamedRows
 from gradviz.model.audit import ModuleAudit, ParameterAudit
 from gradviz.model.formatting import plural
-from gradviz.model.report import Cell
+from gradviz.model.report import Block, Cell, RowMember
 
 ANSWER: Final[dict[bool | None, str]] = {True: "yes", False: "no", None: "unknown"}
 _MEANT: Final = ("frozen", "integer")
@@ -24,15 +24,21 @@ class ParameterBlocks(NamedRows):
         rows: What was found, one per parameter.
         has_grads: Whether the table has the columns of ``.grad``.
         has_optimizer: Whether it has those of an optimizer.
+        has_elements: Whether it has the column of the number of elements.
     """
 
     def __init__(
-        self, rows: Sequence[ParameterAudit], has_grads: bool, has_optimizer: bool
+        self,
+        rows: Sequence[ParameterAudit],
+        has_grads: bool,
+        has_optimizer: bool,
+        has_elements: bool = True,
     ) -> None:
         super().__init__([row.name for row in rows])
         self._rows = rows
         self._has_grads = has_grads
         self._has_optimizer = has_optimizer
+        self._has_elements = has_elements
 
     def alike(self, row: int) -> Hashable:
         """Shape, and everything that is found about a parameter but its numbers."""
@@ -55,7 +61,8 @@ class ParameterBlocks(NamedRows):
         yield _answers(row.gets_gradient for row in rows)
         yield _reasons(rows)
         yield plural(len(rows), "parameter")
-        yield found.elements
+        if self._has_elements:
+            yield found.elements
         yield _answers(row.reached for row in rows)
         if self._has_grads:
             grads = [row.grad for row in rows if row.grad is not None]
@@ -67,6 +74,32 @@ class ParameterBlocks(NamedRows):
         if self._has_optimizer:
             yield _answers(row.updated for row in rows)
             yield "; ".join(words for words, _ in Counter(row.update for row in rows).most_common())
+
+
+def fine_together(
+    rows: Sequence[ParameterAudit], has_grads: bool, has_optimizer: bool
+) -> tuple[RowMember, ...]:
+    """Few rows, those with which nothing is wrong in one closed block after the others.
+
+    Args:
+        rows: What was found, one per parameter.
+        has_grads: As above.
+        has_optimizer: As above.
+
+    Returns:
+        Nothing where a block would not make it shorter: nothing is wrong with any, or with one.
+    """
+    fine = [place for place, row in enumerate(rows) if _is_fine(row)]
+    if len(fine) in (0, 1, len(rows)):
+        return ()
+    facts = ParameterBlocks(rows, has_grads, has_optimizer, has_elements=False)
+    cells = facts.cells(f"{len(fine)} where nothing is wrong", fine)
+    others = (place for place in range(len(rows)) if place not in fine)
+    return (*others, Block(cells, tuple(fine)))
+
+
+def _is_fine(row: ParameterAudit) -> bool:
+    return _severity(row) == _FINE and row.updated is not False and not row.partly
 
 
 def _severity(row: ParameterAudit) -> int:

@@ -24,7 +24,7 @@ def title_of(
     saw_all: bool,
     refusal: str = "",
 ) -> str:
-    """A headline.
+    """The answer: how many parameters get a gradient, or why it is not known.
 
     Args:
         facts: What was read.
@@ -33,26 +33,36 @@ def title_of(
         saw_all: Whether a recording contains the backward that filled every ``.grad``.
         refusal: Why a backward would raise now.
     """
-    names = [loss.name for loss in facts.losses]
-    shown = f"audit of {listed(names, FEW)}"
+    loss = listed([loss.name for loss in facts.losses], FEW)
     if not rows:
-        return f"{shown}: the model has no parameters"
+        return f"The backward of {loss} has nothing to fill: the model has no parameters"
     none = sum(row.gets_gradient is False for row in rows)
     unknown = sum(row.gets_gradient is None for row in rows)
     count = plural(len(rows), "parameter")
     every = "the one parameter" if len(rows) == 1 else f"all {count}"
     if state == "freed" and not saw_all and all(row.reached for row in rows) and not none:
-        return f"{shown}: the graph reaches {every}; {_with_grad(rows)}"
+        return f"The graph of {loss} reaches {every}; {_with_grad(rows)}"
     if not none and not unknown:
         is_over = state == "freed" or refusal
         get = "got" if is_over else "gets" if len(rows) == 1 else "get"
-        return f"{shown}: {every} {get} a gradient"
-    parts = []
-    if none or not unknown:
-        parts.append(f"{none:,} of {count} {'gets' if none == 1 else 'get'} no gradient")
-    if unknown:
-        parts.append(f"{unknown:,}{'' if none else f' of {count}'} not known")
-    return f"{shown}: {', '.join(parts)}"
+        return f"{every[0].upper()}{every[1:]} {get} a gradient from {loss}{_wrong(rows)}"
+    if not none and refusal and state == "holds":
+        return f"{refusal[0].upper()}{refusal[1:]}"
+    if not none:
+        get = "gets" if unknown == 1 else "get"
+        return f"Not known: whether {unknown:,} of {count} {get} a gradient from {loss}"
+    answer = f"{none:,} of {count} {'gets' if none == 1 else 'get'} no gradient from {loss}"
+    return f"{answer}; of {unknown:,} it is not known" if unknown else answer
+
+
+def _wrong(rows: Sequence[ParameterAudit]) -> str:
+    """How many gradients are nan or inf, else how many are all zeros."""
+    grads = [row.grad for row in rows if row.grad is not None]
+    bad = sum(grad.is_finite is False for grad in grads)
+    if bad:
+        return f", {bad:,} with nan or inf"
+    zeros = sum(bool(grad.is_zero) for grad in grads)
+    return f", {zeros:,} all zeros" if zeros else ""
 
 
 def _with_grad(rows: Sequence[ParameterAudit]) -> str:
@@ -84,6 +94,43 @@ def sentences_of(
         *_unknown(rows),
     ]
     return tuple(dict.fromkeys(said))
+
+
+def notes_of(
+    rows: Sequence[ParameterAudit], state: GraphState, refusal: str, found: Sequence[str]
+) -> tuple[str, ...]:
+    """Those of the sentences that say what is as usual, or what the answer says already.
+
+    Args:
+        rows: What was found.
+        state: What the graph holds.
+        refusal: Why a backward would raise now.
+        found: The sentences that are shown.
+    """
+    if refusal and any(row.gets_gradient is False for row in rows):
+        return ()
+    return tuple(one for one in _usual(rows, state, refusal) if one in found)
+
+
+def _usual(rows: Sequence[ParameterAudit], state: GraphState, refusal: str) -> Iterator[str]:
+    """That the graph is there, or has been used."""
+    if state == "holds" and refusal:
+        yield f"The graph still has its saved tensors, but {refusal}."
+    elif state == "holds" and not _filled(rows):
+        yield "The graph still has its saved tensors. No parameter of this graph has a .grad yet."
+    elif state == "freed" and not _doubtful(rows):
+        yield "The graph is freed: a backward has run over it."
+
+
+def _filled(rows: Sequence[ParameterAudit]) -> list[str]:
+    """Parameters that the next backward accumulates into."""
+    return [row.name for row in rows if row.reached and row.requires_grad and row.grad is not None]
+
+
+def _doubtful(rows: Sequence[ParameterAudit]) -> list[str]:
+    """Parameters whose ``.grad`` may not be from this loss alone."""
+    reached = [row for row in rows if row.reached and row.grad is not None]
+    return [row.name for row in reached if row.stale is None and not {SUM, CLOSURE} & set(row.also)]
 
 
 def first_of(
@@ -125,21 +172,15 @@ def _state(
     if lost:
         names = listed(lost, FEW)
         yield f"{names} {_have(lost)} no graph: backward() from {_them(lost)} raises an error."
-    if state == "holds" and refusal:
-        yield f"The graph still has its saved tensors, but {refusal}."
-    elif state == "holds":
-        there = [r for r in rows if r.reached and r.requires_grad and r.grad is not None]
-        if there:
-            yield (
-                f"The graph still has its saved tensors. {named(r.name for r in there)} "
-                f"{_have(there)} a .grad already: another backward accumulates into it."
-            )
-        else:
-            yield (
-                "The graph still has its saved tensors. No parameter of this graph has a .grad yet."
-            )
+    yield from _usual(rows, state, refusal)
+    there = _filled(rows)
+    if state == "holds" and there and not refusal:
+        yield (
+            f"The graph still has its saved tensors. {named(there)} "
+            f"{_have(there)} a .grad already: another backward accumulates into it."
+        )
     elif state == "freed":
-        yield from _freed(rows, named, is_recorded)
+        yield from _freed(_doubtful(rows), named, is_recorded)
     elif state == "partly freed":
         yield (
             "Part of the graph is freed: a backward from another root, with inputs= or with an "
@@ -163,13 +204,8 @@ def _others(facts: AuditInput) -> Iterator[str]:
     yield f"The graph ends at {count}{what} of the model: {listed(names, FEW)}."
 
 
-def _freed(rows: Sequence[ParameterAudit], named: Naming, is_recorded: bool) -> Iterator[str]:
-    reached = [row for row in rows if row.reached and row.grad is not None]
-    doubtful = [
-        row.name for row in reached if row.stale is None and not {SUM, CLOSURE} & set(row.also)
-    ]
+def _freed(doubtful: Sequence[str], named: Naming, is_recorded: bool) -> Iterator[str]:
     if not doubtful:
-        yield "The graph is freed: a backward has run over it."
         return
     yield "The graph is freed: backward() or autograd.grad() has run over it."
     whether = f"Whether the .grad of {named(doubtful)} is from this loss alone is not known"

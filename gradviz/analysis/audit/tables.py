@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gradviz.analysis.audit.parameter_blocks import ANSWER, ParameterBlocks
+from gradviz.analysis.audit.parameter_blocks import ANSWER, ParameterBlocks, fine_together
 from gradviz.analysis.audit.reasons_recorded import Verdict
 from gradviz.analysis.row_blocks import blocks_of
 from gradviz.model.audit import ParameterAudit
@@ -36,15 +36,16 @@ def tables_of(
 def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
     has_grads = any(row.grad is not None for row in rows)
     members = blocks_of(ParameterBlocks(rows, has_grads, has_optimizer))
+    is_large = bool(members)
+    members = members or fine_together(rows, has_grads, has_optimizer)
     reached = Column("reached", "flag", help="whether the graph of the loss reaches it")
     gradient = Column("gradient", "flag", help="whether loss.backward() gives it one")
     reason = Column("reason", help="why it gets no gradient")
     columns = [Column("parameter", help="path in the model"), Column("shape")]
-    if members:  # what is looked at first is in sight without scrolling
-        elements = Column("elements", "number", "how many numbers it has")
-        columns = [columns[0], gradient, reason, columns[1], elements, reached]
-    else:
-        columns += [reached, gradient, reason]
+    elements = Column("elements", "number", "how many numbers it has")
+    # What is looked at first is in sight without scrolling.
+    columns[1:1] = gradient, reason
+    columns += [elements, reached] if is_large else [reached]
     if has_grads:
         columns += [
             Column("norm", "number", help="Euclidean norm of .grad; empty if .grad is None"),
@@ -61,9 +62,8 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
     cells = []
     for row in rows:
         about = list(_about(row))
-        if members:
-            name, shape, *answers = about
-            about = [name, *answers[1:], shape, row.elements, answers[0]]
+        if is_large:
+            about.insert(4, row.elements)
         cells.append(
             (
                 *about,
@@ -77,11 +77,11 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
 
 def _about(row: ParameterAudit) -> Iterator[Cell]:
     yield " = ".join(row.names)
-    yield "none yet" if row.shape is None else str(row.shape)
-    yield ANSWER[row.reached]
     yield ANSWER[row.gets_gradient]
     line = f", line {row.at.line}" if row.at is not None and row.at.line is not None else ""
     yield f"{row.reason}{line}"
+    yield "none yet" if row.shape is None else str(row.shape)
+    yield ANSWER[row.reached]
 
 
 def _grad(row: ParameterAudit) -> Iterator[Cell]:

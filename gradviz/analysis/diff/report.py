@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gradviz.analysis.diff.gradients import gradient_differences
 from gradviz.analysis.diff.graphs import differences_of, renamed
@@ -15,6 +16,8 @@ from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import listed
+
+_SUBJECTS: Final = ("node", "tensor", "graph", "line", "backward")
 
 
 def comparison_of(before: Graph | Recording, after: Graph | Recording) -> Comparison:
@@ -39,15 +42,17 @@ def comparison_of(before: Graph | Recording, after: Graph | Recording) -> Compar
     differences = (*of_graphs, *others)
     merged = merge(pairs, of_graphs)
     names = renamed(pairs)
+    notes = tuple(_notes(names))
     ids = [d.after_id or merged.places.get(d.before_id, "") for d in differences]
     return Comparison(
-        title=f"comparison of {_subject(pairs)}{_where(before, after)}: {_count(differences)}",
-        sentences=tuple(_sentences(differences, names, pairs)),
+        title=f"{_answer(differences, pairs)}{_where(before, after)}",
+        sentences=(*in_short(differences), *notes),
         tables=(table_of(differences, ids),),
         graph=merged.graph,
         marks=marks_of(differences, pairs, merged.places),
         differences=differences,
         renamed=names,
+        notes=notes,
     )
 
 
@@ -57,14 +62,38 @@ def _where(before: Graph | Recording, after: Graph | Recording) -> str:
     return f" ({labels[0]} → {labels[1]})" if all(labels) and labels[0] != labels[1] else ""
 
 
-def _count(differences: Sequence[Difference]) -> str:
-    return plural(len(differences), "difference") if differences else "no difference"
-
-
-def _subject(pairs: NodePairs) -> str:
-    """What the graphs belong to: the names of their roots' outputs, else of the root nodes."""
+def _answer(differences: Sequence[Difference], pairs: NodePairs) -> str:
+    """``"2 of 12 nodes and 1 of 9 tensors differ in loss"``."""
     before, after = _roots(pairs.old), _roots(pairs.new)
-    return after if before == after else f"{before} and {after}"
+    among = f"in {after}" if before == after else f"between {before} and {after}"
+    nodes, tensors = plural(len(pairs.nodes), "node"), plural(len(pairs.tensors), "tensor")
+    if not differences:
+        return f"Nothing differs {among}: {nodes} and {tensors} are the same"
+    found: dict[str, set[str]] = {}
+    for one in differences:
+        key, before = (id_.partition(".")[0] for id_ in (one.after_id, one.before_id))
+        key = key or pairs.after.get(before) or f"{before} before" if key or before else one.name
+        subject = "node" if one.subject in ("edge", "saved tensor") else one.subject
+        found.setdefault(subject, set()).add(key)
+    counts = {subject: len(found[subject]) for subject in _SUBJECTS if subject in found}
+    parts = [_counted(*pair, pairs) for pair in counts.items()]
+    differ = "differs" if len(parts) == 1 and max(counts.values()) == 1 else "differ"
+    words = listed(parts)
+    return f"{words[0].upper()}{words[1:]} {differ} {among}"
+
+
+def _counted(subject: str, count: int, pairs: NodePairs) -> str:
+    """How many of them differ."""
+    if subject in ("graph", "backward"):
+        return "the order of roots" if subject == "graph" else "what backward ran"
+    if subject == "line":
+        return plural(count, subject)
+    old, new, both = (
+        (pairs.old.nodes, pairs.new.nodes, pairs.nodes)
+        if subject == "node"
+        else (pairs.old.tensors, pairs.new.tensors, pairs.tensors)
+    )
+    return f"{count:,} of {plural(len(old) + len(new) - len(both), subject)}"
 
 
 def _roots(reading: GraphLookup) -> str:
@@ -74,13 +103,7 @@ def _roots(reading: GraphLookup) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "") or "a graph without roots"
 
 
-def _sentences(
-    differences: Sequence[Difference], names: Sequence[tuple[str, str]], pairs: NodePairs
-) -> Iterator[str]:
-    yield from in_short(differences)
-    if not differences:
-        nodes = plural(len(pairs.nodes), "node")
-        yield f"the same: {nodes} and {plural(len(pairs.tensors), 'tensor')}"
+def _notes(names: Sequence[tuple[str, str]]) -> Iterator[str]:
     if names:
         pairs_of_names = listed([f"{old} with {new}" for old, new in names], MANY)
         yield f"compared although the names differ: {pairs_of_names}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import hypot, isfinite
 
 from gradviz.analysis.code.statements import last_name, statements_at
-from gradviz.analysis.gradient_flow.sentences import sentences_of, title_of
+from gradviz.analysis.gradient_flow.sentences import notes_of, sentences_of, title_of
 from gradviz.analysis.gradient_flow.tables import tables_of
 from gradviz.model.events import Accumulated, NodeRan, Operation, OptimizerStepped, Write
 from gradviz.model.explanation import CodeLine
@@ -75,6 +75,7 @@ class _Reader:
             rows,
             backwards,
             relus,
+            notes=notes_of(rows) if backwards else (),
         )
 
     # ---------------------------------------------------------------- parameters

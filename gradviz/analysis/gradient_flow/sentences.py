@@ -19,12 +19,45 @@ _FEW: Final = 3
 
 
 def title_of(rows: Sequence[ParameterFlow], backwards: Sequence[BackwardFlow]) -> str:
-    """A headline."""
+    """The answer: how many gradients are broken or missing, or that all are there."""
     if not backwards:
-        return "gradient flow: the recording has no backward"
-    got = sum(any(row.given) for row in rows)
-    run = plural(len(backwards), "backward")
-    return f"gradient flow over {run}: {got:,} of {plural(len(rows), 'parameter')} got a gradient"
+        return "The recording has no backward"
+    if not rows:
+        return f"No parameter got a gradient in {plural(len(backwards), 'backward')}"
+    count, run = plural(len(rows), "parameter"), f"in {plural(len(backwards), 'backward')}"
+    broken = sum(row.broken > 0 for row in rows)
+    if broken:
+        first = next(
+            one
+            for place, one in enumerate(backwards)
+            if any(_is_broken(row.norms[place]) for row in rows)
+        )
+        when = f"first in backward {first.number}{_in_line(first)}"
+        return f"{broken:,} of {count} got a gradient with nan or inf, {when}"
+    none = sum(not any(row.given) for row in rows)
+    if none:
+        return f"{none:,} of {count} got no gradient {run}"
+    zeros = sum(_has_only_zeros(row) for row in rows)
+    if zeros:
+        return f"{zeros:,} of {count} got only zeros as gradient {run}"
+    still = sum(row.moved is False for row in rows)
+    end = f", and {still:,} never moved" if still else ""
+    every = "The one parameter" if len(rows) == 1 else f"All {count}"
+    return f"{every} got a gradient {run}{end}"
+
+
+def _has_only_zeros(row: ParameterFlow) -> bool:
+    return bool(row.zeros) and row.zeros == sum(row.given)
+
+
+def notes_of(rows: Sequence[ParameterFlow]) -> tuple[str, ...]:
+    """Those of the sentences that follow from another one: without a gradient no step moves a
+    parameter."""
+    named = Naming([row.name for row in rows])
+    without = {row.name for row in rows if not any(row.given)}
+    return tuple(
+        words for names, words in _still_by_reason(rows, named) if without.issuperset(names)
+    )
 
 
 def sentences_of(
@@ -43,7 +76,7 @@ def sentences_of(
     yield from _zeros(rows, named)
     yield from _relus(relus)
     yield from _without(rows, named)
-    yield from _still(rows, named)
+    yield from (words for _, words in _still_by_reason(rows, named))
     yield from _apart(rows, backwards)
     yield from _grown(backwards)
     yield from _not_recorded(rows)
@@ -87,7 +120,7 @@ def _skipped(backwards: Sequence[BackwardFlow]) -> Iterator[str]:
 
 
 def _zeros(rows: Sequence[ParameterFlow], named: Naming) -> Iterator[str]:
-    always = [row.name for row in rows if row.zeros and row.zeros == sum(row.given)]
+    always = [row.name for row in rows if _has_only_zeros(row)]
     if always:
         yield f"{named(always)}: every gradient is all zeros."
 
@@ -109,13 +142,16 @@ def _without(rows: Sequence[ParameterFlow], named: Naming) -> Iterator[str]:
         yield f"No backward gave {named(none)} a gradient; gradviz.audit() says why."
 
 
-def _still(rows: Sequence[ParameterFlow], named: Naming) -> Iterator[str]:
+def _still_by_reason(
+    rows: Sequence[ParameterFlow], named: Naming
+) -> Iterator[tuple[list[str], str]]:
+    """Parameters that never moved, with the sentence about them."""
     groups: dict[str, list[str]] = {}
     for row in rows:
         if row.moved is False:
             groups.setdefault(row.still, []).append(row.name)
     for why, names in groups.items():
-        yield f"{named(names)} never moved: {why}."
+        yield names, f"{named(names)} never moved: {why}."
 
 
 def _apart(rows: Sequence[ParameterFlow], backwards: Sequence[BackwardFlow]) -> Iterator[str]:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from gradviz.analysis.memory.curve import curve_of
 from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import Modules
-from gradviz.analysis.memory.sentences import sentences_of, title_of
+from gradviz.analysis.memory.sentences import notes_of, sentences_of, title_of, where_most_is
 from gradviz.analysis.memory.storages import SavingNodes, storages_of, unknown_saves
 from gradviz.analysis.memory.tables import tables_of
+from gradviz.model.formatting import size
 from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
 from gradviz.model.memory import Curve, Memory
 from gradviz.model.recording import Recording
 
@@ -84,4 +86,15 @@ def _memory(
         title=title_of(counted, label),
         sentences=tuple(sentences_of(counted)),
         tables=tuple(tables_of(counted, modules, saves)),
+        notes=notes_of(counted),
+        marks=_marks(counted),
     )
+
+
+def _marks(memory: Memory) -> tuple[Highlight, ...]:
+    """The nodes that the answer names, each with what it keeps."""
+    first = where_most_is(memory)
+    if first is None:
+        return ()
+    kept = {one.id: size(one.nbytes) for one in memory.nodes}
+    return tuple(Highlight(key, "most", f"it keeps {kept[key]}") for key in first.nodes)

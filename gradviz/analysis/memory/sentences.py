@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Final
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
@@ -27,22 +28,62 @@ _FAKE: Final = "fake tensors, which have no memory"
 
 
 def title_of(memory: Memory, label: str) -> str:
-    """``"memory of loss: 11.5 MiB in 16 storages kept for backward"``.
+    """The answer: ``"Backward of loss keeps 11.5 MiB in 16 saved tensors, most of it in fc1"``.
 
     Args:
         memory: What was counted.
         label: What was recorded, ``""`` for a graph.
     """
-    what = _roots(memory.graph)
+    whose, when = f" of {_roots(memory.graph)}", ""
     if memory.curve is not None:
-        peak = ", its peak" if memory.step == memory.curve.peak else ""
-        what = f"{label or 'the recording'} at step {memory.number}{peak}"
-    amounts = []
-    if memory.storages or not memory.unknown:
-        amounts.append(f"{size(memory.total)} in {plural(len(memory.storages), 'storage')}")
-    if memory.unknown:
-        amounts.append(f"{plural(len(memory.unknown), 'saved tensor')} of unknown size")
-    return f"memory of {what}: {' and '.join(amounts)} kept for backward"
+        peak = ", the peak," if memory.step == memory.curve.peak else ""
+        whose, when = f" of {label}" if label else "", f" at step {memory.number}{peak}"
+    unknown = f"{plural(len(memory.unknown), 'saved tensor')} of unknown size"
+    amount = f"{unknown if memory.unknown else 'nothing'}{when}"
+    if memory.total:
+        saves = sum(len(one.saves) for one in memory.storages)
+        amount = f"{size(memory.total)}{when} in {plural(saves, 'saved tensor')}"
+        amount += f" and {unknown}" if memory.unknown else ""
+    return f"Backward{whose} keeps {amount}{_most(memory)}"
+
+
+def _most(memory: Memory) -> str:
+    """Where most of the bytes are, in words."""
+    first = where_most_is(memory)
+    if first is None:
+        return ""
+    name = f"{first.name} ({first.id})" if first in memory.nodes else first.id
+    if 2 * first.nbytes > memory.total:
+        return f", most of it in {name}"
+    return f", the largest part, {size(first.nbytes)}, in {name}"
+
+
+def where_most_is(memory: Memory) -> Holder | None:
+    """The module that is known, or the node, that keeps most; ``None`` if several keep as much, or
+    only one node keeps anything.
+
+    Args:
+        memory: What was counted.
+    """
+    if len(memory.nodes) < 2 or not memory.total:
+        return None
+    known = [one for one in _outer_modules(memory) if one.id not in (OUTSIDE, UNKNOWN)]
+    # A module that has others in it is no part of the whole.
+    above = {path for one in known for path in accumulate(one.id.split(".")[:-1], "{}.{}".format)}
+    parts = [one for one in known if one.id not in above]
+    node = memory.nodes[0]
+    first = max((*parts, node), key=lambda one: one.nbytes)
+    alike = memory.nodes if first is node else parts
+    return first if sum(one.nbytes == first.nbytes for one in alike) == 1 else None
+
+
+def notes_of(memory: Memory) -> tuple[str, ...]:
+    """Those of the sentences that say how it is counted, and what the tables have too."""
+    return (
+        *((*_largest(memory), *_largest_groups(memory)) if memory.total else ()),
+        *_how_it_is_counted(memory),
+        *_how_modules_are_known(memory),
+    )
 
 
 def sentences_of(memory: Memory) -> Iterator[str]:
@@ -57,6 +98,13 @@ def sentences_of(memory: Memory) -> Iterator[str]:
         yield _why_nothing(memory)
     for what, nbytes in _without_memory(memory).items():
         yield f"{size(nbytes)} are {what}: tensors on a real device would take as much."
+    if memory.unknown:
+        yield _not_counted(memory)
+    yield from _how_it_is_counted(memory)
+    yield from _how_modules_are_known(memory)
+
+
+def _how_it_is_counted(memory: Memory) -> Iterator[str]:
     if memory.shared:
         yield (
             f"{size(memory.shared)} are saved by more than one node, and counted at the first of "
@@ -64,14 +112,11 @@ def sentences_of(memory: Memory) -> Iterator[str]:
         )
     if memory.graph and any(is_shared_out(s.device) for n in memory.graph.nodes for s in n.saved):
         yield "Of DTensors the part that this process holds is counted."
-    if memory.unknown:
-        yield _not_counted(memory)
     if memory.allocated is not None:
         yield (
             f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator rounds up "
             "to blocks of 512 bytes, and counts all live tensors."
         )
-    yield from _how_modules_are_known(memory)
 
 
 def line_words(point: CurvePoint) -> str:
@@ -97,9 +142,7 @@ def _roots(graph: Graph | None) -> str:
     if graph is None or not graph.roots:
         return "an empty graph"
     names = {(info.node, info.output_nr): info.name for info in graph.tensors if info.name}
-    found = [
-        names.get(root) or f"the graph of {graph[root[0]].name} ({root[0]})" for root in graph.roots
-    ]
+    found = [names.get(root) or f"{graph[root[0]].name} ({root[0]})" for root in graph.roots]
     return listed(list(dict.fromkeys(found)), 3)
 
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gradviz.model.audit import Audit
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
+from gradviz.model.report import Report
 from gradviz.model.sentence import Sentence
 from gradviz.view.contents.report import head
 from gradviz.view.explanations.fields import advices, first_fields, more_fields, title_of
 from gradviz.view.explanations.links import Links
-from gradviz.view.parts.part import Details, Field, FieldList, Paragraph, Part, Parts, Region
+from gradviz.view.parts.part import (
+    Details,
+    Field,
+    FieldList,
+    ItemList,
+    Paragraph,
+    Part,
+    Parts,
+    Region,
+)
 from gradviz.view.text import clean, cleaned
 
 NOTHING: Final = "nothing to explain: no error was raised"
@@ -34,11 +45,31 @@ def explanation_parts(explanation: Explanation) -> Parts:
 
 
 def explanations_parts(found: Explanations) -> Parts:
-    """All explanations, then title and sentences of each report."""
-    blocks: list[tuple[Part, ...]] = [(region(one),) for one in found]
-    if not any(one.is_fault for one in found):
-        blocks.insert(0, (Paragraph(Sentence(NO_FAULT if blocks else ALL_WELL)),))
-    return Parts((*blocks, *map(head, found.reports)))
+    """What is wrong: errors and faults, else parameters without a gradient, else that nothing is.
+
+    Below are the answers of reports in which nothing is wrong, but not below an error.
+    """
+    regions = [(region(one),) for one in found]
+    wrong = [head(one) for one in found.reports if _has_missing(one)]
+    if any(one.is_fault for one in found):
+        return Parts((*regions, *wrong))
+    well = Paragraph(Sentence(NO_FAULT if regions or wrong else ALL_WELL))
+    numbered = enumerate(found.reports)
+    fine = [_in_short(place, one) for place, one in numbered if not _has_missing(one)]
+    return Parts((*wrong, (well,), *regions, *fine))
+
+
+def _has_missing(report: Report) -> bool:
+    """Whether it is an audit that has parameters without a gradient."""
+    return isinstance(report, Audit) and any(row.gets_gradient is False for row in report)
+
+
+def _in_short(place: int, report: Report) -> tuple[Part, ...]:
+    """The answer of a report; the rest folded."""
+    title, *sentences = head(report)
+    notes = [ItemList(tuple(map(cleaned, report.notes)))] if report.notes else []
+    more = (*sentences, *notes)
+    return (title, *([Details("more", more, f"more in .reports[{place}]")] if more else ()))
 
 
 def region(explanation: Explanation) -> Region:

@@ -86,6 +86,7 @@ def refuse_animation(
     animated: bool = False,
     stops: object = None,
     seconds: object = None,
+    shape: object = None,
 ) -> None:
     """Refuse an animation of what is no recording.
 
@@ -94,6 +95,7 @@ def refuse_animation(
         animated: As ``save`` of a recording takes it; so are the others.
         stops: Which steps.
         seconds: How long each is seen.
+        shape: Of the frames.
 
     Raises:
         OptionError: If an animation is asked for.
@@ -101,13 +103,14 @@ def refuse_animation(
     Examples:
         >>> refuse_animation("loss.svg")
     """
-    is_asked = flag("animated", animated) or stops is not None or seconds is not None
+    is_asked = any(one is not None for one in (stops, seconds, shape))
+    is_asked = flag("animated", animated) or is_asked
     if ending_of(path) not in PLAYED and not is_asked:
         return
     raise OptionError(
         f"cannot save {os.fspath(path)!r} as an animation: this is no recording, and animated=, "
-        "stops= and seconds= play the steps of one. with gradviz.record() as recording: ... "
-        "records code; gradviz.show(recording).save('steps.svg', animated=True)"
+        "stops=, seconds= and shape= play the steps of one. with gradviz.record() as recording: "
+        "... records code; gradviz.show(recording).save('steps.svg', animated=True)"
     )
 
 
@@ -125,8 +128,12 @@ def to_png(
     return svg_to_png(GraphDrawing(graph, options, folding, marks).text(variables=False))
 
 
-def svg_to_png(svg: str) -> bytes:
+def svg_to_png(svg: str, most: float = SCALE) -> bytes:
     """A picture as PNG; its colours must not be variables.
+
+    Args:
+        svg: The picture.
+        most: Pixels of the PNG per pixel of the picture; fewer where it is large.
 
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
@@ -143,7 +150,7 @@ def svg_to_png(svg: str) -> bytes:
         svg_to_bytes(
             svg_string=svg,
             background="#ffffff",
-            zoom=_scale(width * height),
+            zoom=min(most, _scale(width * height)),
             # Other scripts need the fonts of the machine, which take a while to find.
             skip_system_fonts=all(ord(sign) < 0x180 or sign in "…·×→≠Σ∂∅⚠" for sign in svg),
             font_files=[str(font) for font in sorted(FONTS.glob("*.ttf"))],

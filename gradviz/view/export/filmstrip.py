@@ -116,17 +116,18 @@ class Filmstrip:
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        shape: str | None = None,
     ) -> None:
         """Write the strip to a file; the ending says what: ``.svg``, ``.png``, ``.html``.
 
-        ``animated``, ``stops`` and ``seconds`` are options of a recording.
+        ``animated``, ``stops``, ``seconds`` and ``shape`` are options of a recording.
 
         Raises:
             OptionError: If the ending is none of these, or an animation is asked for.
         """
         from gradviz.view.export.files import refuse_animation
 
-        refuse_animation(path, animated, stops, seconds)
+        refuse_animation(path, animated, stops, seconds, shape)
         writers: dict[str, Callable[[], str | bytes]] = {
             ".svg": self._repr_svg_,
             ".png": self._png,

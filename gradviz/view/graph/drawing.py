@@ -127,7 +127,8 @@ class GraphDrawing(Drawing):
     ) -> None:
         self.options = options
         marks = tuple(marks)
-        apart = {mark.id for mark in marks}
+        # Of what keeps most not a node alone is meant, but what its box stands for.
+        apart = {mark.id for mark in marks if mark.kind != "most"}
         self.outside_folds: Mapping[str, str] = {}
         """The fold in which each tensor outside the graph is drawn."""
         if folding is None:

@@ -294,7 +294,7 @@ class GraphMarks:
             folding: The folds.
             boxes: How many boxes the picture has.
         """
-        for mark in self.marks:
+        for mark in (one for one in self.marks if one.kind != "most"):
             around = [key for key in self.around(mark.id) if key not in folding.opening.ids]
             more = sum(folding.tree.cards(folding.tree[key]) - 1 for key in around)
             if around and boxes + more <= OPENED:

@@ -94,6 +94,8 @@ class Details:
 
     summary: str
     parts: tuple[Part, ...]
+    in_text: str = field(default="", metadata=IN_TEXT)
+    """What text has in their place, which cannot unfold them; all of them if not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,8 @@ class Rows:
     """What in the picture a row is about, ``""`` for nothing."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """The words of the marks of these things."""
+    in_text: str = field(default="", metadata=IN_TEXT)
+    """What text has in place of the table, if given."""
 
 
 Part: TypeAlias = (

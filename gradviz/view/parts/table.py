@@ -78,7 +78,5 @@ def _closed_words(count: int) -> str:
     if not count:
         return ""
     verb = "is" if count == 1 else "are"
-    return (
-        f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of a table has "
-        "all, and report.save('rows.csv') writes those of the first table."
-    )
+    rows = formatting.plural(count, "row")
+    return f"{CLOSED}{rows} {verb} in closed blocks: .rows of the table has all."

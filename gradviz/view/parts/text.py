@@ -84,6 +84,8 @@ class _Text:
                 yield from chain.from_iterable(map(self._field, part.fields))
             case Advice():
                 yield from self._advice(part)
+            case Details(in_text=words) | Rows(in_text=words) if words:
+                yield from self._wrapped(words)
             case Details():
                 yield from chain.from_iterable(map(self.lines, part.parts))
             case Region():

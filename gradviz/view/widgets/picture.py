@@ -118,20 +118,22 @@ class Picture(FoldedWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        shape: str | None = None,
         values: bool = True,
     ) -> None:
         """Write the picture to a file; the ending says what: .svg .png .pdf .dot .mmd .json .html.
 
         The HTML is one file that works without a network and without a kernel. MMD is a Mermaid
         flowchart, which GitHub and documentation sites draw. PDF needs the program ``dot`` of
-        Graphviz; the others need nothing. ``animated``, ``stops`` and
-        ``seconds`` are options of a recording.
+        Graphviz; the others need nothing. ``animated``, ``stops``,
+        ``seconds`` and ``shape`` are options of a recording.
 
         Args:
             path: Where to.
             animated: Whether it plays the steps of a recording.
             stops: Which of them.
             seconds: How long each is seen.
+            shape: Of the frames.
             values: ``False`` for a file without any number of your tensors, which says so: for a
                 report of a bug. The text of your code stays as it is.
 
@@ -141,7 +143,7 @@ class Picture(FoldedWidget):
         """
         from gradviz.view.export.files import refuse_animation, save
 
-        refuse_animation(path, animated, stops, seconds)
+        refuse_animation(path, animated, stops, seconds, shape)
         if not flag("values", values):
             with closing(self._without_values()) as bare:
                 bare.save(path)

@@ -25,7 +25,7 @@ from gradviz.view.documents.folded_recording import RecordedFolds, asked, room_i
 from gradviz.view.documents.graph import compress, packed
 from gradviz.view.documents.recording import Told, check_step, document_in_pieces, step_shown_first
 from gradviz.view.explanations.fields import explained
-from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
+from gradviz.view.export.animated.drawing import FrameDrawing, check_shape, frame_drawing
 from gradviz.view.export.animated.frames import Frames, frames_of
 from gradviz.view.export.animated.graph import subjects
 from gradviz.view.export.animated.image import apng, gif
@@ -192,6 +192,7 @@ class Player(GraphWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        shape: str | None = None,
         values: bool = True,
     ) -> None:
         """Write to a file; the ending says what: .html .svg .png .pdf .json .gif .apng.
@@ -207,6 +208,8 @@ class Player(GraphWidget):
             stops: Which steps are played; if not given all but sub-steps, at most 60.
             seconds: How long each is seen, 1.6 if not given; where something goes wrong, and at
                 the end, it is longer.
+            shape: ``"wide"``, as it is if not given: code beside the graph, for a page; or
+                ``"square"``: code above it, for a post.
             values: ``False`` for a file without any number of your tensors, which says so: for a
                 report of a bug. The text of your code stays as it is.
 
@@ -231,16 +234,17 @@ class Player(GraphWidget):
         self.check_open()
         if not flag("values", values):
             with closing(self._without_values()) as bare:
-                bare.save(path, animated=animated, stops=stops, seconds=seconds)
+                bare.save(path, animated=animated, stops=stops, seconds=seconds, shape=shape)
             return
         ending = ending_of(path)
         if ending in ANIMATED and (flag("animated", animated) or ending != ".svg"):
-            write_file(path, self.animation_file(ending, stops, seconds))
+            write_file(path, self.animation_file(ending, stops, seconds, shape))
             return
-        if animated or stops is not None or seconds is not None:
+        if animated or any(one is not None for one in (stops, seconds, shape)):
             raise OptionError(
-                f"{os.fspath(path)!r} has one picture or the whole player: animated, stops and "
-                "seconds are for animations: save('steps.svg', animated=True), or .gif, .apng"
+                f"{os.fspath(path)!r} has one picture or the whole player: animated, stops, "
+                "seconds and shape are for animations: save('steps.svg', animated=True), or "
+                ".gif, .apng"
             )
         writers: dict[str, Callable[[], str | bytes]] = {
             ".html": self._page,
@@ -263,7 +267,11 @@ class Player(GraphWidget):
         return bare
 
     def animation_file(
-        self, ending: str, stops: Iterable[int | str] | None = None, seconds: float | None = None
+        self,
+        ending: str,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+        shape: str | None = None,
     ) -> bytes:
         """The steps as a file that plays them, as :meth:`save` writes it.
 
@@ -271,11 +279,13 @@ class Player(GraphWidget):
             ending: ``".svg"``, ``".gif"`` or ``".apng"``.
             stops: Which steps.
             seconds: How long each is seen.
+            shape: ``"wide"`` or ``"square"``.
         """
+        form = check_shape(shape)
         chosen = [check_step(self._recording, stop, "stops") for stop in _listed(stops)]
         frames = frames_of(self._recording, chosen, seconds)
         pictures = self._pictures(frames.steps)
-        drawing = frame_drawing(self._recording, pictures, frames, self.engine_arrows)
+        drawing = frame_drawing(self._recording, pictures, frames, self.engine_arrows, form)
         return ANIMATED[ending](drawing, frames)
 
     def filmstrip(
@@ -394,8 +404,8 @@ class Player(GraphWidget):
 
         The browser does not make it: code, graph and captions would be laid out by two programs.
         """
-        if what == "animation":
-            return self.animation_file(".svg")
+        if what in ("animation", "gif"):
+            return self.animation_file(".svg" if what == "animation" else ".gif")
         if what == "rest" and self._rest is not None and self._rest.has_ended:
             self.complete()
         ids = what.get("inside") if isinstance(what, dict) else None

@@ -139,20 +139,21 @@ class ReportWidget(FoldedWidget):
         animated: bool = False,
         stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
+        shape: str | None = None,
     ) -> None:
         """Write to a file; the ending says what: .html .svg .png .json .csv.
 
         The HTML is the whole report in one file that works without a network and without a
         kernel, the JSON all facts, the CSV the first table; the others are the picture with its
-        marks, or the first figure. ``animated``, ``stops`` and ``seconds`` are options of a
-        recording.
+        marks, or the first figure. ``animated``, ``stops``, ``seconds`` and ``shape`` are
+        options of a recording.
 
         Raises:
             OptionError: If the ending is none of these, there is no picture, or an animation is
                 asked for.
         """
         self.check_open()
-        refuse_animation(path, animated, stops, seconds)
+        refuse_animation(path, animated, stops, seconds, shape)
         writers: dict[str, Callable[[], str | bytes]] = {
             ".html": self._page,
             ".svg": self._svg,

@@ -90,7 +90,7 @@ def test_alone_a_grad_does_not_tell_from_which_loss_it_is(run: Any) -> None:
     model = nn.Linear(2, 2)
     audit: Audit = gradviz.audit(run(model), model).findings
     assert audit.state == "freed"
-    assert audit.title.endswith(": the graph reaches all 2 parameters; all have a .grad")
+    assert audit.title == "The graph of loss reaches all 2 parameters; all have a .grad"
     assert [(row.reached, row.stale) for row in audit] == [(True, None)] * 2
     assert any(UNKNOWN in text for text in audit.sentences)
     assert " got " not in str(audit)
@@ -104,7 +104,7 @@ def test_a_recording_that_saw_it_filled_tells(run: Any) -> None:
     audit: Audit = gradviz.audit(loss, model, recording=recording).findings
     assert [row.stale for row in audit] == [PROGRAMS[run]] * 2, str(audit)
     if PROGRAMS[run] is False:
-        assert audit.title.endswith(": all 2 parameters got a gradient")
+        assert audit.title == "All 2 parameters got a gradient from loss"
     if run is added_to_another:
         assert "weight and bias: .grad is the sum" in str(audit)
 
@@ -172,7 +172,7 @@ def test_why_there_is_no_grad_is_told_by_a_recording() -> None:
         grads = torch.autograd.grad(loss, list(model.parameters()))
     assert len(grads) == 2
     audit: Audit = gradviz.audit(loss, model, recording=recording).findings
-    assert audit.title.endswith(": the graph reaches all 2 parameters; none has a .grad")
+    assert audit.title == "The graph of loss reaches all 2 parameters; none has a .grad"
     assert audit["weight"].why.startswith("autograd.grad() in line ")
     assert audit["weight"].why.endswith(" returns gradients and fills no .grad")
     with gradviz.record() as recording:

@@ -18,7 +18,7 @@ def test_a_graph_with_a_modified_saved_tensor_holds_not_what_backward_needs() ->
         with torch.no_grad():
             h.mul_(2)
     report = gradviz.audit(loss, layer, recording=recording).findings
-    assert report.title == "audit of loss: all 2 parameters got a gradient"
+    assert report.title == "All 2 parameters got a gradient from loss"
     assert report.sentences[0].startswith(
         "The graph still has its saved tensors, but backward raises at "
     )

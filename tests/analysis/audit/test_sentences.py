@@ -22,6 +22,7 @@ from gradviz.model import (
     OptionError,
     UnknownNodeError,
 )
+from gradviz.model.report import Block
 from tests.each import each
 
 
@@ -41,8 +42,7 @@ class Net(nn.Module):
 
 
 ALONE = """\
-audit of loss: 4 of 6 parameters get no gradient
-The graph still has its saved tensors. No parameter of this graph has a .grad yet.
+4 of 6 parameters get no gradient from loss
 fc.weight, fc.bias and spare.weight get no gradient: not in the graph of the loss.
 spare.bias gets no gradient: requires_grad is False.
 SGD.step() updates 2 of 6 parameters.
@@ -50,21 +50,19 @@ Not known: whether it was used, whether it required grad then, and where it was 
 Run the forward in gradviz.record() and pass recording=.
 
 parameters
-parameter     shape   reached  gradient  reason   updated  from
-fc.weight     (3, 2)  no       no        unknown  no       .grad is None
-fc.bias       (3,)    no       no        unknown  no       .grad is None
-head.weight   (1, 3)  yes      yes                yes      backward()
-head.bias     (1,)    yes      yes                yes      backward()
-spare.weight  (1, 3)  no       no        unknown  no       .grad is None
-spare.bias    (1,)    no       no        frozen   no       .grad is None
+parameter                   gradient  reason   shape         reached  updated  from
+fc.weight                   no        unknown  (3, 2)        no       no       .grad is None
+fc.bias                     no        unknown  (3,)          no       no       .grad is None
+spare.weight                no        unknown  (1, 3)        no       no       .grad is None
+spare.bias                  no        frozen   (1,)          no       no       .grad is None
+▸ 2 where nothing is wrong  yes                2 parameters  yes      yes      backward()
+▸ 2 rows are in closed blocks: .rows of the table has all.
 
-groups of SGD
-group  tensors   lr  momentum  weight_decay  other settings
-    0        6  0.5       0.0             0"""
+groups of SGD: 1 row in .tables[1]
+1 note in .findings.notes"""
 
 RECORDED = """\
-audit of loss: 4 of 6 parameters get no gradient
-The graph is freed: a backward has run over it.
+4 of 6 parameters get no gradient from loss
 fc.weight and fc.bias get no gradient: detach() in line N (test_sentences.py: forward) cut it \
 off, so h has no graph.
 Line N: h = torch.relu(self.fc(x)).detach()
@@ -72,14 +70,17 @@ spare.weight gets no gradient: no call in the recording uses it.
 spare.bias gets no gradient: requires_grad is False.
 
 parameters
-parameter     shape   reached  gradient  reason             norm  zeros  nan  inf  stale
-fc.weight     (3, 2)  no       no        detached, line N
-fc.bias       (3,)    no       no        detached, line N
-head.weight   (1, 3)  yes      yes                         8.944      1    0    0  no
-head.bias     (1,)    yes      yes                           4.0      0    0    0  no
-spare.weight  (1, 3)  no       no        not used
-spare.bias    (1,)    no       no        frozen
+parameter  gradient  reason  shape  reached  norm  zeros  nan  inf  stale
+fc.weight  no        detached, line N  (3, 2)  no
+fc.bias  no  detached, line N  (3,)  no
+spare.weight  no  not used  (1, 3)  no
+spare.bias  no  frozen  (1,)  no
+▸ 2 where nothing is wrong  yes  2 parameters  yes  9.798  1  0  0  no
+▸ 2 rows are in closed blocks: .rows of the table has all.
 
+where the path is cut: 1 row in .tables[1]
+1 note in .findings.notes"""
+CUT = """\
 where the path is cut
 reason    by        line  code                                     parameters  for example
 detached  detach()     N  h = torch.relu(self.fc(x)).detach()  2  fc.weight and fc.bias"""
@@ -106,9 +107,49 @@ def test_an_audit_with_a_recording_reads_as_text() -> None:
     with gradviz.record(into=model) as recording:
         loss = model(torch.ones(4, 2)).sum()
         loss.backward()
-    text = without_the_number(str(gradviz.audit(loss, model, recording=recording)))
-    cells = [" ".join(line.split()) for line in text.splitlines()]
-    assert cells == [" ".join(line.split()) for line in RECORDED.splitlines()]
+    report = gradviz.audit(loss, model, recording=recording)
+    for shown, expected in (report, RECORDED), (report.tables[1], CUT):
+        text = without_the_number(str(shown))
+        cells = [" ".join(line.split()) for line in text.splitlines()]
+        assert cells == [" ".join(line.split()) for line in expected.splitlines()]
+
+
+def test_the_answer_is_the_first_line() -> None:
+    model = nn.Linear(1, 1)
+    x = torch.ones(1, 1)
+    model(x).sum().backward()
+    loss = model(x).sum() * float("inf")
+    loss.backward()
+    assert str(gradviz.audit(loss, model)).startswith(
+        "The graph of loss reaches all 2 parameters; all have a .grad\n"
+    )
+    again = model(x).sum()
+    report = gradviz.audit(again, model)
+    assert report.findings.title == "All 2 parameters get a gradient from again, 2 with nan or inf"
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    out = h.add_(1).sum()
+    audit = gradviz.audit(out, {"w": w}).findings
+    assert audit.title == (
+        "Backward raises at ExpBackward0 (n2): its saved result was modified in place"
+    )
+    assert all(note in audit.sentences for note in audit.notes)
+    assert audit.title[1:] in audit.notes[0]
+
+
+def test_rows_with_which_nothing_is_wrong_are_folded_and_all_can_be_read() -> None:
+    model = Net()
+    report = gradviz.audit(model(torch.ones(1, 2)).sum(), model)
+    (*wrong, block) = report.tables[0].members
+    assert isinstance(block, Block)
+    assert [report.tables[0].rows[row][0] for row in wrong if isinstance(row, int)] == [
+        *("fc.weight", "fc.bias", "spare.weight", "spare.bias"),
+    ]
+    assert block.cells[:2] == ("2 where nothing is wrong", "yes")
+    assert (block.rows, block.is_open) == ((2, 3), False)
+    assert [row["parameter"] for row in report] == [n for n, _ in model.named_parameters()]
+    fine = nn.Linear(1, 1)
+    assert gradviz.audit(fine(torch.ones(1, 1)).sum(), fine).tables[0].members == ()
 
 
 def test_rows_are_found_by_path_and_listed_in_the_order_of_the_model() -> None:
@@ -160,7 +201,7 @@ def test_parameters_may_be_given_in_many_ways(
 def test_a_model_without_parameters_has_an_audit_without_rows() -> None:
     x = torch.ones(2, requires_grad=True)
     report = gradviz.audit(nn.ReLU()(x).sum(), nn.ReLU())
-    assert report.findings.title.endswith("the model has no parameters")
+    assert report.findings.title.endswith(": the model has no parameters")
     assert list(report) == []
 
 
@@ -168,7 +209,7 @@ def test_names_that_are_given_come_first() -> None:
     model = nn.Linear(1, 1)
     out = model(torch.ones(1, 1))
     report = gradviz.audit(out, model, names={"energy": out, "slope": model.weight})
-    assert report.findings.title == "audit of energy: all 2 parameters get a gradient"
+    assert report.findings.title == "All 2 parameters get a gradient from energy"
     assert report.graph is not None
     assert report.graph.tensor("slope").shape == (1, 1)
     assert report["slope"] is report["weight"]

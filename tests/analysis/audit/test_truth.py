@@ -303,8 +303,7 @@ def test_several_losses_are_one_backward() -> None:
     audit: Audit = gradviz.audit(losses, [a, b, c]).findings
     assert [row.gets_gradient for row in audit] == [True, True, False]
     assert audit.title == (
-        'audit of losses["one"], losses["two"] and losses["three"]: '
-        "1 of 3 parameters gets no gradient"
+        '1 of 3 parameters gets no gradient from losses["one"], losses["two"] and losses["three"]'
     )
     assert audit.sentences[0] == 'losses["three"] has no graph: backward() from it raises an error.'
 

@@ -164,7 +164,7 @@ def test_gradients_of_two_ranks_are_compared_although_they_were_cleared() -> Non
     found = comparison_of(rank(4.0), Recording.from_json(rank(6.0).to_json()))
     told = [(d.name, d.fact, d.change) for d in found.differences if ".grad" in d.fact]
     assert told == [("net.weight", ".grad at optimizer step 1", "[4.0] → [6.0]")]
-    assert " (rank 4 → rank 6): " in found.title
+    assert found.title.endswith(" (rank 4 → rank 6)")
 
 
 def test_gradients_that_two_ranks_share_before_the_step_do_not_differ() -> None:

@@ -34,7 +34,7 @@ def test_a_comparison_is_findings_and_true_if_anything_differs() -> None:
 def test_it_prints_the_same_every_time() -> None:
     assert str(freed()) == str(freed())
     assert str(freed()) == (
-        "comparison of out: 5 differences\n"
+        "2 of 3 nodes and 1 of 2 tensors differ in out\n"
         "ExpBackward0 and MulBackward0: state holds → freed\n"
         "ExpBackward0: saved result held v0 out → freed\n"
         "MulBackward0: saved other held v0 → freed\n"
@@ -48,6 +48,31 @@ def test_it_prints_the_same_every_time() -> None:
         "n1 MulBackward0  saved tensor  saved other   held v0      freed\n"
         "a                tensor        .grad         None         1210.0"
     )
+
+
+def test_the_answer_counts_what_differs_among_all() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    one = gradviz.snapshot((x * 2).exp())
+    more = gradviz.snapshot((x * 2).exp() * 2)
+    found = comparison_of(one, more)
+    assert found.title == "2 of 4 nodes differ between ExpBackward0 and MulBackward0"
+    other = comparison_of(one, gradviz.snapshot((x * 3).exp()))
+    assert other.title.startswith("1 of 3 nodes")
+    assert other.title.endswith(" in ExpBackward0")
+    with gradviz.record() as first:
+        y = x * 2
+    with gradviz.record() as second:
+        y = x * 2
+        z = y * 3
+    assert "line" in comparison_of(first, second).title
+    assert z.requires_grad
+
+
+def test_names_that_differ_are_a_note() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    found = comparison_of(*(gradviz.snapshot(x * 2, names={name: x}) for name in ("a", "b")))
+    assert found.notes == found.sentences == ("compared although the names differ: a with b",)
+    assert found.title == "Nothing differs in MulBackward0: 2 nodes and 2 tensors are the same"
 
 
 def test_a_fact_that_differs_in_many_ways_is_told_once() -> None:
@@ -92,9 +117,12 @@ def test_what_is_given_may_be_of_any_kind() -> None:
 
 def test_names_are_found_or_given() -> None:
     _a, out = product()
-    assert gradviz.compare(out, [out]).findings.title == "comparison of out: no difference"
+    assert (
+        gradviz.compare(out, [out]).findings.title
+        == "Nothing differs in out: 3 nodes and 2 tensors are the same"
+    )
     report = gradviz.compare(out, out, names={"loss": out})
-    assert report.findings.title == "comparison of loss: no difference"
+    assert report.findings.title == "Nothing differs in loss: 3 nodes and 2 tensors are the same"
 
 
 def test_nothing_is_changed() -> None:

@@ -94,6 +94,36 @@ def test_the_sentences_state_what_was_found() -> None:
         assert words in said
 
 
+def test_the_answer_says_what_is_worst() -> None:
+    found, _ = flow()
+    assert found.title.startswith("8 of 12 parameters got a gradient with nan or inf, first in")
+    assert "backward 3 (line " in found.title
+    w, unused = (torch.ones(2, requires_grad=True) for _ in range(2))
+
+    def title(factor: float, *stepped: torch.Tensor) -> str:
+        sgd = torch.optim.SGD([w, *stepped], lr=0.1)
+        with gradviz.record() as recording:
+            (w * factor).sum().backward()
+            sgd.step()
+        found: GradientFlow = gradviz.gradient_flow(recording).findings
+        assert set(found.notes) <= set(found.sentences)
+        return found.title
+
+    assert title(1.0) == "The one parameter got a gradient in 1 backward"
+    assert title(1.0, unused) == "1 of 2 parameters got no gradient in 1 backward"
+    assert title(0.0) == "1 of 1 parameter got only zeros as gradient in 1 backward"
+
+
+def test_that_a_parameter_without_a_gradient_never_moved_is_a_note() -> None:
+    w, unused = (torch.ones(2, requires_grad=True) for _ in range(2))
+    sgd = torch.optim.SGD([w, unused], lr=0.1)
+    with gradviz.record() as recording:
+        w.sum().backward()
+        sgd.step()
+    found = gradviz.gradient_flow(recording).findings
+    assert found.notes == ("unused never moved: no optimizer step found a .grad.",)
+
+
 def test_a_plain_run_has_nothing_to_say() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 1))
@@ -109,7 +139,7 @@ def test_a_plain_run_has_nothing_to_say() -> None:
             schedule.step(loss.item())
     found = gradviz.gradient_flow(recording).findings
     assert found.sentences == ()
-    assert found.title == "gradient flow over 6 backwards: 4 of 4 parameters got a gradient"
+    assert found.title == "All 4 parameters got a gradient in 6 backwards"
     assert [bool(one.step) for one in found.backwards] == [False, True] * 3
 
 
@@ -153,7 +183,7 @@ def test_without_a_backward_it_says_what_to_record() -> None:
     with gradviz.record() as recording:
         torch.ones(2, requires_grad=True).sum()
     report = gradviz.gradient_flow(recording)
-    assert report.findings.title == "gradient flow: the recording has no backward"
+    assert report.findings.title == "The recording has no backward"
     assert not report._drawn_figures
 
 

@@ -335,18 +335,49 @@ def test_the_text() -> None:
     w = torch.ones(1000, requires_grad=True)
     loss = w.exp().sum()
     assert str(gradviz.memory(loss)) == (
-        "memory of loss: 4000 B in 1 storage kept for backward\n"
+        "Backward of loss keeps 4000 B in 1 saved tensor\n"
         "This is 4000 B of activations.\n"
-        "The node that keeps most is ExpBackward0 (n1) with 4000 B.\n"
         "\n"
         "By node\n"
         "node  name           bytes  activations  shared  counted\n"
         "n1    ExpBackward0  4000 B       4000 B     0 B   4000 B\n"
         "\n"
+        "By storage: 1 row in .tables[1]\n"
+        "1 note in .findings.notes"
+    )
+
+
+def test_what_the_text_only_names_is_printed_when_it_is_asked_for() -> None:
+    w = torch.ones(1000, requires_grad=True)
+    report = gradviz.memory(w.exp().sum())
+    assert report.findings.notes == ("The node that keeps most is ExpBackward0 (n1) with 4000 B.",)
+    assert set(report.findings.notes) <= set(report.findings.sentences)
+    assert str(report.tables[1]) == (
         "By storage\n"
         "storage  tensor  kind         bytes  owner  saved as  also saved by\n"
         "s0               activation  4000 B  n1     result"
     )
+
+
+def test_the_answer_names_where_most_bytes_are() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 400), nn.Linear(400, 1))
+    x, w = torch.ones(50, 4), torch.ones(1000, requires_grad=True)
+    found = memory(model(x).sum(), model)
+    assert found.title.endswith(" saved tensors, most of it in model.2")
+    assert [(mark.id, mark.kind) for mark in found.marks] == [
+        (node, "most") for node in found["model.2"].nodes
+    ]
+    found = memory((w.exp() * w.sin()).sum())
+    assert found.title.endswith(" saved tensors, most of it in MulBackward0 (n1)")
+    some = (torch.ones(size, requires_grad=True).exp().sum() for size in (20, 30, 40))
+    assert memory(sum(some)).title.endswith(
+        " keeps 360 B in 3 saved tensors, the largest part, 160 B, in ExpBackward0 (n5)"
+    )
+    some = (torch.ones(20, requires_grad=True).exp().sum() for _ in range(3))
+    found = memory(sum(some))
+    assert found.title.endswith(" keeps 240 B in 3 saved tensors")
+    assert found.marks == ()
+    assert memory((w + w).sum()).title.endswith(" keeps nothing")
 
 
 # --- words ----------------------------------------------------------------------------------
@@ -368,7 +399,7 @@ def test_a_detached_tensor_is_no_input_but_not_computed_by_the_graph() -> None:
 def test_a_result_without_a_name_is_told_as_its_graph() -> None:
     x = leaf()
     assert gradviz.memory(x.exp()).findings.title == (
-        "memory of the graph of ExpBackward0 (n0): 12 B in 1 storage kept for backward"
+        "Backward of ExpBackward0 (n0) keeps 12 B in 1 saved tensor"
     )
 
 

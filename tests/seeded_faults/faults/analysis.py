@@ -103,8 +103,8 @@ ANALYSIS: Final = (
     SeededFault(
         room="analysis/gradient_flow",
         file="gradviz/analysis/gradient_flow/sentences.py",
-        old="if row.zeros and row.zeros == sum(row.given)]",
-        new="if row.zeros]",
+        old="bool(row.zeros) and row.zeros == sum(row.given)",
+        new="bool(row.zeros)",
         shows="a parameter with zeros in one backward is said to get zeros in every one",
         where=("tests/analysis/gradient_flow",),
     ),

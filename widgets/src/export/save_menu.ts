@@ -1,4 +1,4 @@
-// Copy and save: SVG, PNG at twice the size, text, JSON, a link. All but the animation of a recording
+// Copy and save: SVG, PNG at twice the size, text, JSON, a link. All but the animations of a recording
 // works without a kernel and a network.
 
 import { focusable, html, setProps, wellFormed } from "../lib/dom";
@@ -19,6 +19,11 @@ const TYPES: Record<Format, string> = {
   json: "application/json",
 };
 const NAMES: Record<Format, string> = { svg: "SVG", png: "PNG", txt: "text", json: "JSON" };
+/** What plays the steps of a recording. */
+const ANIMATIONS = [
+  { name: "animated SVG", question: "animation", format: "svg", type: TYPES.svg },
+  { name: "animated GIF", question: "gif", format: "gif", type: "image/gif" },
+] as const;
 const PNG_SCALE = 2;
 /** Browsers draw nothing on a larger canvas. */
 const CANVAS_LIMIT = 16_000;
@@ -27,7 +32,7 @@ export function textOf(wire: StaticDocument, format: Exclude<Format, "png">): st
   return { svg: wire.svg, txt: `${wire.text.trimEnd()}\n`, json: wire.json }[format];
 }
 
-export function fileName(title: string, format: Format): string {
+export function fileName(title: string, format: Format | "gif"): string {
   const stem = title
     .normalize("NFKD")
     .replace(/[^\w.-]+/g, "-")
@@ -99,15 +104,15 @@ function entriesOf(context: PanelContext, now: () => StaticDocument): readonly E
   });
   return [
     ...formats,
-    {
-      ...{ verb: "save", name: "animation", waits: true },
+    // Python lays out code, graph and captions of the frames; a second program would differ.
+    ...ANIMATIONS.map(({ name, question, format, type }) => ({
+      ...{ verb: "save" as const, name, waits: true },
       offered: () => store.get("timeline") !== undefined,
-      // Python lays out code, graph and captions of its frames; a second program would differ.
       run: async () => {
-        const file = new Blob([await store.kernel.ask("animation")], { type: TYPES.svg });
-        download(file, fileName(`${store.get("wire").title} steps`, "svg"));
+        const file = new Blob([await store.kernel.ask(question, context.signal)], { type });
+        download(file, fileName(`${store.get("wire").title} steps`, format));
       },
-    },
+    })),
     {
       ...{ verb: "copy", name: "link to this step", is: "" },
       offered: () => store.get("page") && store.get("timeline") !== undefined,

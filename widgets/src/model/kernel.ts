@@ -13,9 +13,10 @@ const SILENT = "the kernel does not answer: run the cell again";
 /** What a model of ipywidgets fires when its kernel restarts. */
 const GONE_EVENT = "comm_live_update";
 
-/** The animation of a recording; the next hint; the insides of folds; nodes that are found. */
+/** The animation of a recording, as SVG or as GIF; the next hint; the insides of folds; nodes that are found. */
 export type Question =
   | "animation"
+  | "gif"
   | "hint"
   | { readonly inside: readonly string[] }
   | { readonly find: string };

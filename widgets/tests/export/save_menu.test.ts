@@ -17,6 +17,10 @@ describe("save", () => {
     expect(fileName(title, "svg")).toBe(name);
   });
 
+  it("names an animation by its ending", () => {
+    expect(fileName("recording of loss steps", "gif")).toBe("recording-of-loss-steps.gif");
+  });
+
   it("gives the texts of the document unchanged", () => {
     expect(textOf(wire, "svg")).toBe(loss.pictures.full);
     expect(textOf(wire, "txt")).toBe(`${wire.text.trimEnd()}\n`);

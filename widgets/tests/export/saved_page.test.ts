@@ -161,13 +161,16 @@ describe("the menu", () => {
     expect(copied).toEqual([`${location.href.split("#")[0]}#step=2&sel=n0`]);
   });
 
-  it("says that a page without a kernel has no animation, and what to type", async () => {
-    const { el, item } = mount();
-    item("animation")?.click();
-    await vi.advanceTimersByTimeAsync(0);
-    const note = el.querySelector<HTMLElement>(".gradviz-menu-note");
-    expect(note?.textContent).toContain("no kernel");
-    expect(note?.textContent).toContain('save("steps.svg", animated=True)');
-    expect(note?.hidden).toBe(false);
-  });
+  it.each(["animated SVG", "animated GIF"])(
+    "says that a page without a kernel has no %s, and what to type",
+    async (name) => {
+      const { el, item } = mount();
+      item(name)?.click();
+      await vi.advanceTimersByTimeAsync(0);
+      const note = el.querySelector<HTMLElement>(".gradviz-menu-note");
+      expect(note?.textContent).toContain("no kernel");
+      expect(note?.textContent).toContain('save("steps.svg", animated=True)');
+      expect(note?.hidden).toBe(false);
+    },
+  );
 });

@@ -1,11 +1,13 @@
-"""A recording as frames: code at the left, graph at the right, caption and position below."""
+"""A recording as frames: code beside the graph or above it, caption and position below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
+from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, Value, head, style, write_lines
@@ -22,9 +24,11 @@ from gradviz.view.graph.layout import Point
 from gradviz.view.graph.step_pictures import StepPictures
 from gradviz.view.outlines.recording import recording_title, summary
 from gradviz.view.style import DARK, LIGHT, SIZES, coloured
+from gradviz.view.text import EM
 
-WIDTH: Final = 830.0
-"""Width of a frame: that of a page on GitHub."""
+SHAPES: Final = MappingProxyType({"wide": 830.0, "square": 640.0})
+"""Width of a frame by its shape: wide is that of a page on GitHub, with the code at the left;
+square is for a post, with the code above."""
 READABLE: Final = 11.5
 """Pixels of the smallest text of the graph: 11 in a column 800 pixels wide."""
 WHOLE: Final = 0.9
@@ -37,13 +41,16 @@ HEIGHTS: Final = (240.0, 500.0)
 PAD: Final = 16.0
 GAP: Final = 10.0
 FEW: Final = 4
-"""Lines of code that are visible above an explanation."""
+"""Lines of code that are visible above an explanation, and above the graph of a square frame."""
+CAPTION: Final = 15.0
+"""Pixels of the caption."""
 
 _RULES: Final = """
 .gv-page{fill:$card;stroke:$line;stroke-width:1}
 .gv-below{fill:$head}
 .gv-rule{fill:none;stroke:$line;stroke-width:.6}
 .gv-code{font-size:12px}
+.gv-caption{font-size:15px}
 .gv-line-now{fill:$now-fill}
 .gv-line-now-bar,.gv-place,.gv-way-done{fill:$now}
 .gv-way{fill:$line;opacity:.5}
@@ -89,7 +96,11 @@ class FrameDrawing:
 
 
 def frame_drawing(
-    recording: Recording, animation: StepPictures, frames: Frames, engine_arrows: bool = False
+    recording: Recording,
+    animation: StepPictures,
+    frames: Frames,
+    engine_arrows: bool = False,
+    shape: str = "wide",
 ) -> FrameDrawing:
     """The frames of a recording.
 
@@ -98,39 +109,74 @@ def frame_drawing(
         animation: Its graph at all steps.
         frames: Which steps.
         engine_arrows: Arrows along ``next_functions``.
+        shape: One of :data:`SHAPES`.
     """
+    width, is_square = SHAPES[shape], shape == "square"
     whole = graph.extent(animation, frames.steps)
     subjects = graph.subjects(recording, animation, frames.steps)
     widest = max((boxes[0].width for boxes in subjects if boxes), default=1.0)
-    code = _beside(recording, frames, (whole.width, widest))
+    code = (
+        _above(recording, frames, width)
+        if is_square
+        else _beside(recording, frames, (whole.width, widest))
+    )
     cards = {
         i: card_lines(group, code.width - 4 * GAP)
         for i, step in enumerate(frames.steps)
         if (group := explained(recording).get(step, ()))
     }
-    left = code.width if code.height or cards else 0.0
+    captions = [
+        wrapped(str(caption(recording, step)), width - 2 * PAD, CAPTION * EM)
+        for step in frames.steps
+    ]
+    below = max(map(len, captions)) * (CAPTION + 6) + 44
     card = max((lines.height + GAP for lines in cards.values()), default=0.0)
-    scale = min((WIDTH - left) / whole.width, HEIGHTS[1] / whole.height, SCALES[1])
+    there = bool(code.height or cards)
+    left = 0.0 if is_square or not there else code.width
+    top = min(code.height, FEW * LINE) + card + 2 * GAP if is_square and there else 0.0
+    most = max(width - top - below, HEIGHTS[0]) if is_square else HEIGHTS[1]
+    scale = min((width - left) / whole.width, most / whole.height, SCALES[1])
     if scale < WHOLE * SCALES[0]:
-        scale = min(SCALES[0], (WIDTH - left) / widest)
+        scale = min(SCALES[0], (width - left) / widest)
     wanted = max(whole.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
     height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
-    captions = [wrapped(str(caption(recording, step)), WIDTH - 2 * PAD) for step in frames.steps]
-    size = WIDTH, height + max(map(len, captions)) * LINE + 44
+    height = top + most if is_square else height
+    size = width, height + below
+    room = Box(left, top, width - left, height - top)
+    beside = (left or width, top or height)
     parts: list[Shown] = [
-        *(Part(element, frozenset(range(len(frames)))) for element in _page(size, left, height)),
-        *_graph(
-            tuple(graph.graph_parts(animation, frames.steps)),
-            *(subjects, whole, Box(left, 0.0, WIDTH - left, height), scale),
-        ),
-        _code(code, (0.0, GAP, left, height - card - 2 * GAP)),
+        *(Part(element, frozenset(range(len(frames)))) for element in _page(size, room)),
+        *_graph(tuple(graph.graph_parts(animation, frames.steps)), *(subjects, whole, room, scale)),
+        _code(code, (0.0, GAP, beside[0], beside[1] - card - 2 * GAP)),
     ]
     for i, shown in cards.items():
-        corner = GAP, height - shown.height - GAP
-        parts += card_parts(shown, corner, left - 2 * GAP, i)
-    parts += _below(recording, frames, captions, height)
+        corner = GAP, beside[1] - shown.height - GAP
+        parts += card_parts(shown, corner, beside[0] - 2 * GAP, i)
+    parts += _below(frames, captions, (width, height))
     said = f"{recording_title(recording)}, step by step: {summary(recording)}"
     return FrameDrawing(size, tuple(parts), said, animation, engine_arrows)
+
+
+def check_shape(shape: object) -> str:
+    """The shape of a frame, wide if not given.
+
+    Args:
+        shape: What was given.
+
+    Raises:
+        OptionError: If it is none of :data:`SHAPES`.
+
+    Examples:
+        >>> check_shape(None)
+        'wide'
+    """
+    if shape is None:
+        return "wide"
+    if isinstance(shape, str) and shape in SHAPES:
+        return shape
+    raise OptionError(
+        f"shape={shape!r} must be 'wide' or 'square', the shape of an animation: shape='square'"
+    )
 
 
 def _beside(recording: Recording, frames: Frames, widths: Iterable[float]) -> CodeColumn:
@@ -141,9 +187,19 @@ def _beside(recording: Recording, frames: Frames, widths: Iterable[float]) -> Co
         column
         for width in widths
         for column in columns
-        if column.width + width * WHOLE * SCALES[0] <= WIDTH
+        if column.width + width * WHOLE * SCALES[0] <= SHAPES["wide"]
     )
     return next(fitting, columns[-1])
+
+
+def _above(recording: Recording, frames: Frames, width: float) -> CodeColumn:
+    """The code as wide as the frame."""
+    least, _ = ROOMS[0]
+    beside = CodeColumn(recording, frames.steps, least, least).width - least * CHARACTER
+    room = int((width - beside) / CHARACTER)
+    code = CodeColumn(recording, frames.steps, room, room)
+    code.width = width
+    return code
 
 
 def _graph(
@@ -170,30 +226,37 @@ def _code(code: CodeColumn, room: tuple[float, float, float, float]) -> Window:
     return Window((x, y), (width, height), 1.0, Moved(tuple(code.parts()), moves))
 
 
-def _page(size: Point, left: float, height: float) -> Iterator[Element]:
-    """The ground, opaque on a page of any colour, and its lines."""
+def _page(size: Point, room: Box) -> Iterator[Element]:
+    """The ground, opaque on a page of any colour, and the lines around the graph."""
     width, whole = size
     ground: dict[str, Value] = {"x": 0.5, "y": 0.5, "width": width - 1, "height": whole - 1}
     yield Element("rect", {"class": "gv-page", **ground, "rx": 6.0})
-    yield Element("path", {"class": "gv-rule", "d": f"M{left:.1f},1V{height:.1f}"})
-    yield Element("path", {"class": "gv-rule", "d": f"M1,{height:.1f}H{width - 1:.1f}"})
+    bottom = room.y + room.height
+    first = f"M1,{room.y:.1f}H{width - 1:.1f}" if room.y else f"M{room.x:.1f},1V{bottom:.1f}"
+    for line in (first, f"M1,{bottom:.1f}H{width - 1:.1f}"):
+        yield Element("path", {"class": "gv-rule", "d": line})
 
 
-def _below(
-    recording: Recording, frames: Frames, captions: list[list[str]], top: float
-) -> Iterator[Part]:
-    """The caption of each frame, and where it is among all steps."""
-    y = top + max(map(len, captions)) * LINE + 30
+def _below(frames: Frames, captions: list[list[str]], corner: Point) -> Iterator[Part]:
+    """The caption of each frame, and where it is among all steps.
+
+    Args:
+        frames: The steps.
+        captions: The lines of each.
+        corner: Where the graph ends at the right and at the bottom.
+    """
+    (width, top), line_height = corner, CAPTION + 6
+    y = top + max(map(len, captions)) * line_height + 30
     everywhere = frozenset(range(len(frames)))
     words = [f"step {number} of {frames.of}" for number in frames.numbers]
     start = PAD + max(map(len, words)) * CHARACTER + GAP
-    way = WIDTH - PAD - 5 - start
+    way = width - PAD - 5 - start
     line: dict[str, Value] = {"x": start, "y": y - 6, "height": 3.0, "rx": 1.5}
     yield Part(Element("rect", {"class": "gv-way", **line, "width": way}), everywhere)
     for i, place in enumerate(frames.passed):
         here = frozenset((i,))
         for n, said in enumerate(captions[i]):
-            yield Part(text(said, (PAD, top + LINE * (n + 1) + 3), "gv-code"), here)
+            yield Part(text(said, (PAD, top + line_height * (n + 1) + 3), "gv-caption"), here)
         yield Part(text(words[i], (PAD, y), "gv-code gv-muted"), here)
         done = way * place / max(1, frames.of)
         yield Part(Element("rect", {"class": "gv-way-done", **line, "width": done}), here)

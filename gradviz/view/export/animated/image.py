@@ -14,6 +14,8 @@ from gradviz.view.export.animated.drawing import FrameDrawing
 from gradviz.view.export.animated.frames import Frames
 from gradviz.view.export.files import svg_to_png
 
+SCALE: Final = 1.5
+"""Pixels of a frame per pixel of its drawing."""
 COLOURS: Final = 256
 """Of a GIF."""
 ALIKE: Final = 8
@@ -89,7 +91,7 @@ def _palette(counts: Counter[Any]) -> list[Any]:
 
 
 def _pngs(drawing: FrameDrawing, frames: Frames) -> Iterator[bytes]:
-    return (svg_to_png(drawing.svg(i)) for i in range(len(frames)))
+    return (svg_to_png(drawing.svg(i), SCALE) for i in range(len(frames)))
 
 
 def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:

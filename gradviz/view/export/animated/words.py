@@ -15,9 +15,15 @@ CHARACTER: Final = SIZE * EM
 """Width of a character of code and captions."""
 
 
-def wrapped(words: str, room: float) -> list[str]:
-    """A sentence in lines of so many pixels."""
-    return wrap(clean(words), max(8, int(room / CHARACTER)), break_on_hyphens=False) or [""]
+def wrapped(words: str, room: float, character: float = CHARACTER) -> list[str]:
+    """A sentence in lines of so many pixels.
+
+    Args:
+        words: The sentence.
+        room: Pixels of a line.
+        character: Those of a character.
+    """
+    return wrap(clean(words), max(8, int(room / character)), break_on_hyphens=False) or [""]
 
 
 def wrapped_code(line: str, room: int) -> Iterator[str]:
