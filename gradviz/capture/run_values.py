@@ -27,7 +27,6 @@ from gradviz.capture.recorder.torch_call import (
 )
 from gradviz.capture.roots import place
 from gradviz.capture.traversal import walk
-from gradviz.capture.user_code import runs_user_code
 from gradviz.capture.values import MOST_VALUES, Budget, summarise_within
 from gradviz.model import GradvizError, ValueSummary
 from gradviz.model.run_values import RunValues
@@ -124,7 +123,6 @@ class RunObserver:
                     summary, _ = summarise_within(tensor, self._budget)
                 self._made.setdefault(root[0], {})[root[1]] = summary
 
-    @runs_user_code
     def _run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
         """Run a backward with a hook on every node behind its roots."""
         if self._is_running:
@@ -197,7 +195,6 @@ class _Calls(TorchFunctionMode):
         super().__init__()
         self._observer = observer
 
-    @runs_user_code
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if torch.compiler.is_compiling():  # the compiler follows calls into a mode
