@@ -156,7 +156,7 @@ def test_of_a_dtensor_the_part_of_this_process_is_counted_and_values_are_said_to
     assert {slot.nbytes for node in graph.nodes for slot in node.saved} == {16}
     report = gradviz.memory(loss)
     assert report.findings.total == 32
-    assert "Of DTensors the part that this process holds is counted." in str(report)
+    assert "Of DTensors the part that this process holds is counted." in report.findings.notes
     assert "values not read: each process has a part, to_local() gives that of this one" in str(
         gradviz.show(loss).wire
     )

@@ -112,7 +112,9 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
         assert nodes_in(folded, step) == expected
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in SEEDS[1:])]
+)
 def test_a_box_of_several_nodes_runs_while_one_of_them_runs(seed: int) -> None:
     animations = Animations(RECORDINGS[seed])
     boxes = animations.scenes.source.boxes.members

@@ -74,7 +74,18 @@ def recorded(name: str) -> Recording:
     return recording
 
 
-@pytest.mark.parametrize("name", [str(one) for one in PROGRAMS if not one.is_slow])
+LONG_ONES = ("deep_chain",)
+"""Programs of thousands of nodes."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(str(one), marks=[pytest.mark.exhaustive] * (str(one) in LONG_ONES))
+        for one in PROGRAMS
+        if not one.is_slow
+    ],
+)
 def test_each_step_of_a_program_has_a_short_sentence_without_a_name_of_torch(name: str) -> None:
     check(recorded(name))
 
