@@ -26,7 +26,7 @@ class Block(nn.Module):
         self.norm, self.up, self.down = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(16, 8)
     def forward(self, x):
         return x + self.down(torch.relu(self.up(self.norm(x))))
-model = nn.Sequential(*[Block() for _ in range(120)])
+model = nn.Sequential(*[Block() for _ in range(160)])
 loss = model(torch.ones(2, 8)).sum()
 picture = gradviz.show(loss, model=model)
 picture"""
@@ -44,11 +44,15 @@ def test_find_and_all_ask_the_kernel_for_what_the_page_lacks(notebook: Open, pag
     field = widget.get_by_label("Find in the graph")
     field.fill(deep)
     field.press("Enter")
-    expect(widget.locator(f".gradviz-viewport [data-id='{deep}']").first).to_be_in_viewport()
+    expect(
+        widget.locator(f".gradviz-viewport :is([data-id='{deep}'], [data-others~='{deep}'])").first
+    ).to_be_in_viewport()
     opened.wait_for("picture.selected", f"'{deep}'")
     links = widget.locator(".gradviz-link")
     links.last.click()
-    expect(widget.locator(f".gradviz-viewport [data-id='{deep}']").first).to_be_attached()
+    expect(
+        widget.locator(f".gradviz-viewport :is([data-id='{deep}'], [data-others~='{deep}'])").first
+    ).to_be_attached()
     opened.wait_for(f"picture.selected != '{deep}'", "True")
 
     field.fill("")
