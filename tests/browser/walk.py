@@ -57,6 +57,11 @@ async ([name, cards, told]) => {
     const [, box] = seen(element);
     const at = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
     if (!at || element.contains(at) || at.closest(".gradviz-unfolded")) return undefined;
+    // Parameters may be in a part of their box that has no words.
+    const ground = element.querySelector(":scope > .gv-paper")?.getBoundingClientRect();
+    const other = at.closest("[role=img]")?.querySelector("rect")?.getBoundingClientRect();
+    if (ground && other && ground.left <= other.left && other.right <= ground.right &&
+      ground.top <= other.top && other.bottom <= ground.bottom) return undefined;
     return at.getAttribute("class");
   };
   const found = [];
@@ -92,7 +97,12 @@ async ([name, cards, told]) => {
   const whole = shapes.filter((card) => card && isWhole(card));
   if (shapes.length && !whole.length)
     found.push(`none of the cards ${cards} is whole in the window`);
-  const allWhole = [...svg?.querySelectorAll(".gv-node, .gv-leaf") ?? []].every(isWhole);
+  // Cards inside of closed boxes are not drawn.
+  const drawn = [...svg?.querySelectorAll(".gv-node, .gv-leaf, .gv-fold") ?? []]
+    .filter((card) => card.checkVisibility() && card.getBoundingClientRect().width > 0);
+  // A box that is wider than the window is made smaller, too, so that it is seen whole.
+  const room = root.querySelector(".gradviz-viewport")?.getBoundingClientRect().width ?? 0;
+  const allWhole = drawn.every(isWhole) || drawn.some((card) => card.getBBox().width > room - 24);
   const smallest = told.smallest * (allWhole ? told.whole_zoom : 1);
   for (const card of whole) {
     const { id } = card.dataset;

@@ -11,7 +11,7 @@ const SIGN = 22;
 const RIM = 4;
 const HALF = 4;
 /** Width of a character of a badge. */
-const CHARACTER = 6.1;
+const CHARACTER = 6.8;
 const BADGE = 16;
 /** The card of a closed box, without those drawn behind it where it stands for several. */
 const CARD = ":scope > .gv-card:not(.gv-stack)";
