@@ -97,12 +97,7 @@ async ([name, cards, told]) => {
   const whole = shapes.filter((card) => card && isWhole(card));
   if (shapes.length && !whole.length)
     found.push(`none of the cards ${cards} is whole in the window`);
-  // Cards inside of closed boxes are not drawn.
-  const drawn = [...svg?.querySelectorAll(".gv-node, .gv-leaf, .gv-fold") ?? []]
-    .filter((card) => card.checkVisibility() && card.getBoundingClientRect().width > 0);
-  // A box that is wider than the window is made smaller, too, so that it is seen whole.
-  const room = root.querySelector(".gradviz-viewport")?.getBoundingClientRect().width ?? 0;
-  const allWhole = drawn.every(isWhole) || drawn.some((card) => card.getBBox().width > room - 24);
+  const allWhole = [...svg?.querySelectorAll(".gv-node, .gv-leaf") ?? []].every(isWhole);
   const smallest = told.smallest * (allWhole ? told.whole_zoom : 1);
   for (const card of whole) {
     const { id } = card.dataset;

@@ -101,6 +101,7 @@ def sentences_of(memory: Memory) -> Iterator[str]:
     if memory.unknown:
         yield _not_counted(memory)
     yield from _how_it_is_counted(memory)
+    yield from _what_is_allocated(memory)
     yield from _how_modules_are_known(memory)
 
 
@@ -112,6 +113,10 @@ def _how_it_is_counted(memory: Memory) -> Iterator[str]:
         )
     if memory.graph and any(is_shared_out(s.device) for n in memory.graph.nodes for s in n.saved):
         yield "Of DTensors the part that this process holds is counted."
+
+
+def _what_is_allocated(memory: Memory) -> Iterator[str]:
+    """No note: on a machine without a GPU there is none, and the number of notes is the same."""
     if memory.allocated is not None:
         yield (
             f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator rounds up "

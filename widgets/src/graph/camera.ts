@@ -31,7 +31,7 @@ const SMALLEST_TEXT = 11;
 export const WHOLE = 0.8;
 const MARGIN = 12;
 /** The least distance of a picture, which has a margin of its own, from the rim of the window. */
-const AROUND = 4;
+export const AROUND = 4;
 /** The least distance from the rim of the window, where more things are seen with less. */
 const RIM = 3;
 

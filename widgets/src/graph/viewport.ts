@@ -4,6 +4,7 @@ import { makeButton } from "../lib/button";
 import { claim, html, onResize, SVG } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import {
+  AROUND,
   type Box,
   type Camera,
   centre,
@@ -284,9 +285,11 @@ export class Viewport {
     if (all) this.#hold(all);
     else if (!isSmall) this.#apply(viewOf(content, size, least, subject));
     else {
-      // Of what is not seen at once the text is readable; a box wider than the window is seen whole.
+      // Of what is not seen at once the text is readable; a box wider than the window is seen whole, and
+      // needs no margin.
       const { width, height } = subject?.card ?? { width: 0, height: 0 };
-      const whole = fitZoom({ width, height }, size, readable);
+      const room = { width: size.width + 2 * AROUND, height: size.height + 2 * AROUND };
+      const whole = fitZoom({ width, height }, room, readable);
       const k = Math.max(least, Math.min(readable, whole));
       this.#apply(viewOf(content, size, k, subject, k));
     }
